@@ -1,0 +1,294 @@
+# fakegpufs: one Makefile for everything; `make help` lists what it can do.
+#
+# Nothing is written outside $(BUILD) except by install, uninstall and format.
+# Every list of sources below is a glob and may be empty.
+# (A value is closed by its # at once: make would keep the blanks before a later one.)
+#
+# SPDX-License-Identifier: Apache-2.0
+
+BUILD        ?= build#                      ## where everything is built
+CFLAGS       ?= -O2 -g#                     ## optimisation and debugging
+WERROR       ?=#                            ## 1 turns warnings into errors (CI sets it)
+PREFIX       ?= /usr/local#                 ## where `make install` puts things
+DESTDIR      ?=#                            ## staging directory of `make install`
+TESTS        ?=#                            ## tests to run, by name: TESTS="world layers" (all)
+TEST_SECONDS ?= 600#                        ## a test that takes longer is killed and fails
+FUZZ_SECONDS ?= 60#                         ## how long each fuzz target runs
+V            ?=#                            ## 1 shows whole command lines
+
+PROVE        ?= prove
+PROVE_FLAGS  ?= -j2
+# The distribution's own: it sees the distribution's modules, which a pyenv's python3 does not.
+PYTHON       ?= /usr/bin/python3
+
+VERSION      := 0.1.0
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: FORCE
+
+# --- Sources and what becomes of them ---------------------------------------
+
+SIM_SRCS    := $(sort $(wildcard sim/*.c))
+FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c))
+TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
+FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
+BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
+SCRIPTS     := $(sort $(wildcard tests/*.t))
+SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml))
+
+objects      = $(patsubst %.c,$(BUILD)/%.o,$(1))
+programs     = $(patsubst %.c,$(BUILD)/%,$(1))
+
+LIBSIM      := $(BUILD)/libsim.a
+SIM_OBJS    := $(call objects,$(SIM_SRCS)) $(if $(SIM_SRCS),$(BUILD)/schemas.o)
+FUSEFS_OBJS := $(call objects,$(FUSEFS_SRCS))
+PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs)
+TAP         := $(BUILD)/tests/tap.o
+OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(TAP) \
+               $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS))
+
+# --- Flags ------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+            -Wpointer-arith -Wwrite-strings -Wvla
+# No fused multiply-add: the simulation gives the same bytes in every build.
+C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-contract=off \
+            -D_GNU_SOURCE -DFAKEGPUFS_VERSION='"$(VERSION)"' -I. $(CPPFLAGS) $(CFLAGS)
+LIBS     := -lyaml -lm
+
+COMPILE   = $(CC) $(C_FLAGS) -MMD -MP -c
+LINK      = $(CC) $(C_FLAGS) $(LDFLAGS)
+
+say       = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)')
+Q        := $(if $(filter 1,$(V)),,@)
+
+# --- Build ------------------------------------------------------------------
+
+.PHONY: all
+all: $(LIBSIM) $(PROGRAMS) ## build the programs into $(BUILD) (the default)
+
+$(BUILD)/fakegpufs: $(FUSEFS_OBJS) $(LIBSIM) $(BUILD)/stamp/sources
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $(FUSEFS_OBJS) $(LIBSIM) $(LIBS)
+
+$(LIBSIM): $(SIM_OBJS) $(BUILD)/stamp/sources
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(SIM_OBJS)
+
+# Named one by one, so that make does not take the tests' for intermediate and remove them.
+$(OBJS): $(BUILD)/stamp/flags | $(BUILD)/stamp/headers
+
+$(BUILD)/%.o: %.c
+	$(call say,CC)
+	$(Q)mkdir -p $(@D) && $(COMPILE) -o $@ $<
+
+$(BUILD)/%.o: $(BUILD)/%.c
+	$(call say,CC)
+	$(Q)$(COMPILE) -o $@ $<
+
+$(BUILD)/schemas.c: schemas/embed.sh $(SCHEMAS) $(BUILD)/stamp/schemas
+	$(call say,EMBED)
+	$(Q)sh schemas/embed.sh $(SCHEMAS) >$@
+
+$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(TAP) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
+$(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
+$(BUILD)/tests/fuzz_%: $(BUILD)/tests/fuzz_%.o $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
+# $(call stamp,NAME,TEXT): a file that changes only when TEXT does, so that other flags, or a
+# file that came or went, rebuild what they should and nothing else.
+define stamp
+$(BUILD)/stamp/$(1): FORCE
+	@mkdir -p $$(@D)
+	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || echo '$(subst ','\'',$(2))' >$$@
+endef
+$(eval $(call stamp,flags,$(COMPILE) $(LDFLAGS)))
+$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS)))
+$(eval $(call stamp,schemas,$(SCHEMAS)))
+
+$(BUILD)/stamp/headers:
+	@mkdir -p $(@D)
+	@command -v $(firstword $(CC)) >/dev/null || \
+	    { echo "there is no compiler '$(firstword $(CC))' here: run 'make deps'" >&2; exit 1; }
+	@echo '#include <yaml.h>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || \
+	    { echo "libyaml's header yaml.h is not installed: run 'make deps'" >&2; exit 1; }
+	@touch $@
+
+-include $(OBJS:.o=.d)
+
+# --- Tests ------------------------------------------------------------------
+
+# tests/test_world.c, tests/layers.t and their programs are called world and layers.
+name_of      = $(patsubst test_%,%,$(basename $(notdir $(1))))
+ALL_TESTS    = $(strip $(call programs,$(TEST_SRCS)) $(SCRIPTS))
+PICKED       = $(foreach w,$(TESTS),$(call name_of,$(w)))
+is_picked    = $(if $(TESTS),$(filter $(PICKED),$(call name_of,$(1))),yes)
+PICKED_TESTS = $(strip $(foreach t,$(ALL_TESTS),$(if $(call is_picked,$(t)),$(t))))
+UNKNOWN      = $(filter-out $(foreach t,$(ALL_TESTS),$(call name_of,$(t))),$(PICKED))
+
+SANITIZED    = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+# The shadow memory of sanitizers older than the kernel collides with high-entropy ASLR now and
+# then. Where a container forbids this, it is left out.
+NO_ASLR      = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+SUBMAKE      = +@$(MAKE) --no-print-directory
+# Elsewhere what tests need is the person's to install, and must not be in their way.
+HAVE_APT    := $(shell command -v apt-get 2>/dev/null)
+with_apt     = $(if $(HAVE_APT),$(1))
+
+# A make of its own: it must look at the tools only after they were installed.
+.PHONY: check
+check: $(call with_apt,deps-test) ## install what tests need, build, run every test
+	$(SUBMAKE) run-tests
+
+.PHONY: check-asan
+check-asan: ## the same tests under the address and undefined-behaviour sanitizers
+	$(SUBMAKE) check BUILD=$(BUILD)/asan WERROR= RUNNER='$(NO_ASLR)' \
+	    CFLAGS='$(SANITIZED) -fsanitize=address,undefined'
+
+.PHONY: check-tsan
+check-tsan: ## the same tests under the thread sanitizer
+	$(SUBMAKE) check BUILD=$(BUILD)/tsan WERROR= RUNNER='$(NO_ASLR)' \
+	    CFLAGS='$(SANITIZED) -fsanitize=thread'
+
+.PHONY: run-tests
+run-tests: all $(PICKED_TESTS)
+	$(if $(UNKNOWN),$(error no test is called '$(UNKNOWN)'))
+	@$(if $(PICKED_TESTS),BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' $(RUNNER) \
+	    $(PROVE) $(PROVE_FLAGS) --exec 'timeout -k 10 $(TEST_SECONDS)' $(PICKED_TESTS), \
+	    echo 'there are no tests yet')
+
+.PHONY: fuzz
+fuzz: $(call with_apt,deps-dev) ## fuzz each target for FUZZ_SECONDS; a crash fails
+	$(SUBMAKE) run-fuzzers BUILD=$(BUILD)/fuzz CC=$(CLANG) RUNNER='$(NO_ASLR)' \
+	    CFLAGS='$(SANITIZED) -fsanitize=fuzzer-no-link,address,undefined'
+
+# What is found is kept in $(BUILD)/corpus and is where the next run begins.
+.PHONY: run-fuzzers
+run-fuzzers: $(call programs,$(FUZZ_SRCS))
+	@$(if $(FUZZ_SRCS),,echo 'there are no fuzz targets yet';) \
+	failed=0; \
+	for program in $^; do \
+	    target=$${program##*/}; \
+	    corpus=$(BUILD)/corpus/$$target; crash=$(BUILD)/crash/$$target; log=$$program.log; \
+	    seeds=tests/corpus/$$target; [ -d $$seeds ] || seeds=; \
+	    mkdir -p $$corpus $$crash; \
+	    if $(RUNNER) $$program -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=4096 \
+	        -artifact_prefix=$$crash/ $$corpus $$seeds >$$log 2>&1; then \
+	        echo "$$target: $$(tail -n 1 $$log)"; \
+	    else \
+	        failed=1; tail -n 60 $$log; \
+	        echo "$$target: failed; the whole log is $$log; reproduce it with:"; \
+	        find $$crash -type f -newer $$program -printf "    $$program %p\n"; \
+	    fi; \
+	done; \
+	exit $$failed
+
+.PHONY: bench
+bench: all $(call programs,$(BENCH_SRCS)) ## build and run every benchmark
+	@$(if $(BENCH_SRCS),,echo 'there are no benchmarks yet';) \
+	for program in $(call programs,$(BENCH_SRCS)); do $$program || exit; done
+
+# --- Format -----------------------------------------------------------------
+
+# Versions disagree on details: 14 is the one that decides.
+CLANG_FORMAT ?= $(call first_found,clang-format-14 clang-format)
+CLANG        ?= $(call first_found,clang clang-14)
+first_found   = $(or $(firstword $(foreach c,$(1),$(shell command -v $(c) 2>/dev/null))), \
+                     $(lastword $(1)))
+C_FILES       = $(shell find sim fusefs mocknvml exporter tests -name '*.[ch]' 2>/dev/null | sort)
+
+.PHONY: format
+format: $(call with_apt,deps-dev) ## lay out every C file as .clang-format says
+	@$(if $(C_FILES),$(CLANG_FORMAT) -i $(C_FILES))
+
+.PHONY: format-check
+format-check: $(call with_apt,deps-dev) ## fail when `make format` would change a file
+	@$(if $(C_FILES),$(CLANG_FORMAT) --dry-run --Werror $(C_FILES))
+
+# --- Packages ---------------------------------------------------------------
+
+# Debian's names; of a|b|c any one will do, and the first that apt knows is installed.
+# docs/dependencies.md says what each is for.
+BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3
+TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static
+DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
+              clang-format-14|clang-format
+
+.PHONY: deps
+deps: ## install the packages that building needs and this system lacks
+	$(call install_missing,$(BUILD_PKGS))
+
+.PHONY: deps-test
+deps-test: ## the same for building and testing
+	$(call install_missing,$(BUILD_PKGS) $(TEST_PKGS))
+
+.PHONY: deps-dev
+deps-dev: ## the same for building, testing, fuzzing and formatting
+	$(call install_missing,$(BUILD_PKGS) $(TEST_PKGS) $(DEV_PKGS))
+
+either    = $(subst |, ,$(1))
+first_of  = $(foreach p,$(1),$(firstword $(call either,$(p))))
+installed = $(shell dpkg-query -W -f '$${Package}:$${db:Status-Status} ' \
+                $(call either,$(1)) 2>/dev/null)
+missing   = $(call lacking,$(1),$(call installed,$(1)))
+lacking   = $(foreach p,$(1),$(if $(filter $(addsuffix :installed,$(call either,$(p))),$(2)),,$(p)))
+
+install_missing = $(call install,$(strip $(call missing,$(1))))
+install         = $(if $(1),$(call apt_install,$(1)),@:)
+
+define apt_install
+@command -v apt-get >/dev/null || { \
+    echo "there is no apt-get here; please install what Debian calls: $(1)" >&2; exit 1; }; \
+root=; [ "$$(id -u)" = 0 ] || root=$$(command -v sudo) || { \
+    echo "please run as root: apt-get install $(call first_of,$(1))" >&2; exit 1; }; \
+echo "installing: $(1)"; \
+$$root apt-get -qq update; \
+names=; \
+for group in $(patsubst %,'%',$(1)); do \
+    found=; \
+    for name in $$(echo "$$group" | tr '|' ' '); do \
+        [ "$$found" ] || ! apt-cache show "$$name" >/dev/null 2>&1 || found=$$name; \
+    done; \
+    [ "$$found" ] || echo "apt does not know $$group; going on without it" >&2; \
+    names="$$names $$found"; \
+done; \
+$$root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends \
+    -o DPkg::Lock::Timeout=300 install $$names >/dev/null
+endef
+
+# --- Install and tidy -------------------------------------------------------
+
+BINDIR  = $(DESTDIR)$(PREFIX)/bin
+DATADIR = $(DESTDIR)$(PREFIX)/share/fakegpufs
+
+.PHONY: install
+install: all ## install into $(DESTDIR)$(PREFIX)
+	$(Q)$(foreach p,$(PROGRAMS),install -D -m 0755 $(p) '$(BINDIR)/$(notdir $(p))' &&) :
+	$(Q)$(foreach s,$(SCHEMAS),install -D -m 0644 $(s) '$(DATADIR)/$(s)' &&) :
+
+.PHONY: uninstall
+uninstall: ## remove what `make install` put there
+	$(Q)rm -f '$(BINDIR)/fakegpufs'
+	$(Q)rm -rf '$(DATADIR)'
+
+.PHONY: clean
+clean: ## remove $(BUILD)
+	$(Q)rm -rf '$(BUILD)'
+
+.PHONY: help
+help: ## show this list
+	@echo 'Targets:'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	    awk -F '\t' '{ printf "  %-14s %s\n", $$1, $$2 }'
+	@echo 'Variables:'
+	@sed -nE 's/^([A-Z_]+) *\?= *([^#]*)#.*## (.*)/\1\t\2\t\3/p' $(firstword $(MAKEFILE_LIST)) | \
+	    awk -F '\t' '{ printf "  %-14s %s%s\n", $$1, $$3, $$2 == "" ? "" : " (" $$2 ")" }'

@@ -1,0 +1,354 @@
+/*
+ * fakegpufs simulate: a node without a mount, as fast as it goes, as CSV.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fusefs/command.h"
+#include "sim/library.h"
+#include "sim/sim.h"
+#include "sim/suggest.h"
+
+struct options {
+    const char *config, *model, *profile, *node, *metrics, *workload;
+    const char *gpus;
+    int64_t for_ns, every_ns;
+};
+
+/* A command for the running node: "30s 0 power_limit 250W". */
+struct action {
+    int64_t at_ns;
+    const char *text;
+};
+
+enum { COLUMNS_MAX = METRIC_COUNT, ACTIONS_MAX = 256 };
+
+struct simulation {
+    struct options o;
+    struct sim *sim;
+    int columns[COLUMNS_MAX], column_count;
+    struct action actions[ACTIONS_MAX];
+    int action_count, next_action;
+};
+
+static const char default_metrics[] =
+    "utilization_gpu_percent,memory_used_bytes,clock_sm_mhz,power_usage_mw,temperature_gpu_c,throttle_reasons";
+
+static const char help[] =
+    "usage: fakegpufs simulate [OPTION …]\n\n"
+    "Runs a simulated node without a mount, as fast as it goes, and prints one CSV line per GPU and sample.\n\n"
+    "  -c, --config FILE       configuration; default: 8 A100-SXM4-40GB\n"
+    "      --node NAME         which of its nodes\n"
+    "      --gpus N            number of GPUs\n"
+    "      --model MODEL       their model\n"
+    "      --profile PROFILE   their profile, or cycle\n"
+    "      --workload TEXT     a workload, for example '{activity: 80:5:30s, memory: 10GiB}'\n"
+    "      --at 'TIME GPU CMD' a command: fault, power_limit, profile or a metric and its value; repeatable\n"
+    "      --for TIME          simulated time, default 1m\n"
+    "      --every TIME        time between samples, default 1s\n"
+    "      --metrics A,B,…     columns, or all\n\n"
+    "examples:\n"
+    "  fakegpufs simulate --gpus 2 --profile wave --for 5m --every 30s\n"
+    "  fakegpufs simulate --gpus 1 --workload '{activity: 100}' --at '20s 0 power_limit_mw 200000'\n";
+
+/* --- options --------------------------------------------------------------------------------- */
+
+static int parse_columns(struct simulation *s, const char *list)
+{
+    char *copy = strdup(strcmp(list, "all") ? list : ""), *rest = copy, *name;
+
+    for (int i = 0; !strcmp(list, "all") && i < METRIC_COUNT; i++)
+        s->columns[s->column_count++] = i;
+    while (copy && *copy && (name = strsep(&rest, ","))) {
+        int id = metric_find(name);
+        const char *near = suggest_nearest(name, metric_name_at, NULL);
+        int r = 0;
+
+        if (id < 0)
+            r = command_usage("simulate", "'%s' is not a metric%s%s%s", name,
+                              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+        else if (s->column_count == COLUMNS_MAX)
+            r = command_usage("simulate", "too many metrics");
+        if (r) {
+            free(copy);
+            return r;
+        }
+        s->columns[s->column_count++] = id;
+    }
+    free(copy);
+    return 0;
+}
+
+static int parse_time(const char *option, const char *text, int64_t *ns)
+{
+    struct why why = { 0 };
+    int r = unit_parse(UNIT_NANOSECOND, text, UNIT_BARE_REFUSED, ns, &why);
+
+    if (r == 0 && *ns > 0)
+        return 0;
+    r = command_usage("simulate", "%s: %s", option, r < 0 ? why_text(&why) : "must be above zero");
+    why_release(&why);
+    return r;
+}
+
+/* In order of time; the order given counts for those of the same time. */
+static int add_action(struct simulation *s, char *text)
+{
+    char *when = strsep(&text, " ");
+    struct action a = { .text = text };
+    int r, i;
+
+    if (!text || s->action_count == ACTIONS_MAX)
+        return command_usage("simulate", text ? "too many --at" : "--at takes 'TIME GPU COMMAND'");
+    r = parse_time("--at", when, &a.at_ns);
+    for (i = s->action_count++; i > 0 && s->actions[i - 1].at_ns > a.at_ns; i--)
+        s->actions[i] = s->actions[i - 1];
+    s->actions[i] = a;
+    return r;
+}
+
+static int parse_options(struct simulation *s, int argc, char **argv)
+{
+    enum { NODE = 256, GPUS, MODEL, PROFILE, WORKLOAD, AT, FOR, EVERY, METRICS };
+    static const struct option longs[] = {
+        { "config", required_argument, NULL, 'c' },
+        { "node", required_argument, NULL, NODE },
+        { "gpus", required_argument, NULL, GPUS },
+        { "model", required_argument, NULL, MODEL },
+        { "profile", required_argument, NULL, PROFILE },
+        { "workload", required_argument, NULL, WORKLOAD },
+        { "at", required_argument, NULL, AT },
+        { "for", required_argument, NULL, FOR },
+        { "every", required_argument, NULL, EVERY },
+        { "metrics", required_argument, NULL, METRICS },
+        { "help", no_argument, NULL, 'h' },
+        { 0 },
+    };
+    struct options *o = &s->o;
+    int c, r = 0;
+
+    *o = (struct options){ .for_ns = 60 * NS_PER_S,
+                           .every_ns = NS_PER_S,
+                           .metrics = default_metrics };
+    opterr = 0;
+    while (r == 0 && (c = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
+        switch (c) {
+        case 'c':
+            o->config = optarg;
+            break;
+        case NODE:
+            o->node = optarg;
+            break;
+        case GPUS:
+            o->gpus = optarg;
+            break;
+        case MODEL:
+            o->model = optarg;
+            break;
+        case PROFILE:
+            o->profile = optarg;
+            break;
+        case WORKLOAD:
+            o->workload = optarg;
+            break;
+        case METRICS:
+            o->metrics = optarg;
+            break;
+        case AT:
+            r = add_action(s, optarg);
+            break;
+        case FOR:
+            r = parse_time("--for", optarg, &o->for_ns);
+            break;
+        case EVERY:
+            r = parse_time("--every", optarg, &o->every_ns);
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return -1;
+        default:
+            return command_usage("simulate", "'%s' is not an option, or lacks its argument",
+                                 argv[optind - 1]);
+        }
+    }
+    if (r == 0 && optind < argc)
+        return command_usage("simulate", "'%s' is not expected", argv[optind]);
+    return r ? r : parse_columns(s, o->metrics);
+}
+
+/* --- the node -------------------------------------------------------------------------------- */
+
+/* Without a file, the options are a configuration of their own. */
+static void options_yaml(const struct options *o, struct text *out)
+{
+    text_add(out, "gpus: {count: ");
+    bind_print_text(out, o->gpus ? o->gpus : "8");
+    text_add(out, ", model: ");
+    bind_print_text(out, o->model ? o->model : "A100-SXM4-40GB");
+    text_add(out, "}\nprofile: ");
+    bind_print_text(out, o->profile ? o->profile : "idle");
+    text_add(out, "\n");
+}
+
+static int load_config(const struct options *o, struct config *cfg, struct why *why)
+{
+    struct config_options options = { .name = "options", .node = o->node, .environment = environ };
+    struct text yaml = TEXT_INIT;
+    int r;
+
+    if (o->config && (o->gpus || o->model || o->profile))
+        return why_set(why, EINVAL, "--gpus, --model and --profile are for use without --config");
+    if (o->config)
+        return config_load(cfg, o->config, &options, why);
+    options_yaml(o, &yaml);
+    r = config_parse(cfg, text_str(&yaml), yaml.length, &options, why);
+    text_release(&yaml);
+    return r;
+}
+
+static int add_workload(struct simulation *s, struct why *why)
+{
+    struct arena arena = ARENA_INIT;
+    struct workload_spec spec;
+    int r = workload_parse(&spec, "--workload", s->o.workload, &arena, why);
+
+    if (r == 0 && !*spec.name)
+        strcpy(spec.name, "workload");
+    if (r == 0)
+        r = sim_add_workload(s->sim, &spec, NULL, why);
+    arena_release(&arena);
+    return r;
+}
+
+static int start(struct simulation *s, struct why *why)
+{
+    struct config cfg;
+    int r = load_config(&s->o, &cfg, why);
+
+    if (r < 0)
+        return r;
+    s->sim = sim_new(&cfg, why);
+    config_release(&cfg);
+    if (!s->sim)
+        return -EINVAL;
+    return s->o.workload ? add_workload(s, why) : 0;
+}
+
+/* --- commands along the way ------------------------------------------------------------------ */
+
+static int act(struct simulation *s, const char *text, struct why *why)
+{
+    char gpu_name[64], verb[64];
+    int used = 0, gpu, id;
+    const char *argument;
+    int64_t mw;
+
+    if (sscanf(text, "%63s %63s %n", gpu_name, verb, &used) < 2)
+        return why_set(why, EINVAL, "'%s' is not 'GPU COMMAND [VALUE]'", text);
+    argument = text + used;
+    gpu = sim_find_gpu(s->sim, gpu_name);
+    if (gpu < 0)
+        return why_set(why, ENODEV, "there is no GPU '%s'", gpu_name);
+    if (!strcmp(verb, "fault"))
+        return sim_fault(s->sim, gpu, argument, why);
+    if (!strcmp(verb, "profile"))
+        return sim_set_profile(s->sim, gpu, argument, why);
+    if (!strcmp(verb, "power_limit_mw") || !strcmp(verb, "power_limit")) {
+        int r = unit_parse(UNIT_MILLIWATT, argument, UNIT_BARE_SHOWN, &mw, why);
+
+        return r < 0 ? r : sim_set_power_limit(s->sim, gpu, mw, why);
+    }
+    id = metric_find(verb);
+    if (id < 0)
+        return why_set(why, EINVAL,
+                       "'%s' is not a command; allowed: fault, profile, power_limit, or a metric",
+                       verb);
+    return sim_pin(s->sim, gpu, (enum metric)id, argument, why);
+}
+
+/* --- output ---------------------------------------------------------------------------------- */
+
+static void print_header(const struct simulation *s)
+{
+    printf("time_s,gpu");
+    for (int i = 0; i < s->column_count; i++)
+        printf(",%s", metric_infos[s->columns[i]].name);
+    printf("\n");
+}
+
+/* As everywhere: what a GPU does not have is empty, what fails to read is NaN. */
+static void print_value(const struct simulation *s, struct text *line, int gpu, int id)
+{
+    int64_t v;
+    int r = sim_read(s->sim, gpu, (enum metric)id, &v);
+
+    text_add(line, ",");
+    if (r == 0)
+        unit_show(line, metric_infos[id].unit, v);
+    else if (r == -EIO)
+        text_add(line, "NaN");
+}
+
+static void print_sample(const struct simulation *s)
+{
+    const struct world *w = sim_world(s->sim);
+    struct text line = TEXT_INIT;
+
+    for (int gpu = 0; gpu < (int)w->used[SECTION_GPUS]; gpu++) {
+        text_cut(&line, 0);
+        text_addf(&line, "%.3f,%d", (double)w->node.now_ns / (double)NS_PER_S, gpu);
+        for (int i = 0; i < s->column_count; i++)
+            print_value(s, &line, gpu, s->columns[i]);
+        puts(text_str(&line));
+    }
+    text_release(&line);
+}
+
+static int run(struct simulation *s, struct why *why)
+{
+    int64_t next = 0;
+
+    print_header(s);
+    for (;;) {
+        int64_t now = sim_world(s->sim)->node.now_ns;
+
+        while (s->next_action < s->action_count && s->actions[s->next_action].at_ns <= now) {
+            int r = act(s, s->actions[s->next_action++].text, why);
+
+            if (r < 0)
+                return r;
+        }
+        if (now >= next) {
+            print_sample(s);
+            next += s->o.every_ns;
+        }
+        if (now >= s->o.for_ns)
+            return 0;
+        sim_step(s->sim);
+    }
+}
+
+int command_simulate(int argc, char **argv)
+{
+    struct simulation s = { 0 };
+    struct why why = { 0 };
+    int r = parse_options(&s, argc, argv);
+
+    if (r)
+        return r < 0 ? 0 : r;
+    r = start(&s, &why);
+    if (r == 0)
+        r = run(&s, &why);
+    if (r < 0)
+        fprintf(stderr, "fakegpufs simulate: %s\n", why_text(&why));
+    why_release(&why);
+    sim_free(s.sim);
+    return r < 0 ? 1 : 0;
+}

@@ -1,0 +1,135 @@
+/*
+ * Links: who is connected to whom over NVLink. See links.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "sim/links.h"
+
+/* Boards with links meet in groups of this size where every GPU reaches every other. */
+enum { GROUP = 8 };
+
+struct wiring {
+    const struct gpu_entry *entries;
+    struct gpu_plan *plans;
+    int count;
+};
+
+static int free_link(const struct wiring *w, int gpu)
+{
+    for (int l = 0; l < w->entries[gpu].model->nvlink.links; l++)
+        if (w->plans[gpu].links[l].peer == LINK_NONE)
+            return l;
+    return -1;
+}
+
+/* As many links as both ends still have, at most n. */
+static void connect(const struct wiring *w, int a, int b, int64_t n)
+{
+    for (; n > 0; n--) {
+        int la = free_link(w, a), lb = free_link(w, b);
+
+        if (la < 0 || lb < 0 || a == b)
+            return;
+        w->plans[a].links[la] = (struct link_plan){ LINK_GPU, (uint8_t)lb, (int16_t)b };
+        w->plans[b].links[lb] = (struct link_plan){ LINK_GPU, (uint8_t)la, (int16_t)a };
+    }
+}
+
+static int64_t links_of(const struct wiring *w, int gpu)
+{
+    return w->entries[gpu].model->nvlink.links;
+}
+
+/* Generations of boards came with so many switches. */
+static int switches_of(const struct gpu_model *m)
+{
+    switch (m->nvlink.version) {
+    case 4:
+        return 4;
+    case 5:
+        return 2;
+    default:
+        return 6;
+    }
+}
+
+static void connect_switches(const struct wiring *w, int gpu)
+{
+    const struct gpu_model *m = w->entries[gpu].model;
+    int switches = switches_of(m);
+
+    for (int l = 0; l < m->nvlink.links; l++)
+        w->plans[gpu].links[l] = (struct link_plan){ LINK_SWITCH, (uint8_t)(gpu % 64),
+                                                     (int16_t)(l % switches) };
+}
+
+/* Members of the group of `gpu`: [first, behind). */
+static void group_of(const struct wiring *w, int gpu, int *first, int *behind)
+{
+    *first = gpu / GROUP * GROUP;
+    *behind = *first + GROUP < w->count ? *first + GROUP : w->count;
+}
+
+static void connect_mesh(const struct wiring *w, int gpu)
+{
+    int first, behind;
+
+    group_of(w, gpu, &first, &behind);
+    for (int peer = gpu + 1; peer < behind; peer++)
+        connect(w, gpu, peer,
+                links_of(w, gpu) / (behind - first - 1) ? links_of(w, gpu) / (behind - first - 1)
+                                                        : 1);
+}
+
+static void connect_ring(const struct wiring *w, int gpu)
+{
+    int first, behind;
+
+    group_of(w, gpu, &first, &behind);
+    if (behind - first > 1)
+        connect(w, gpu, gpu + 1 < behind ? gpu + 1 : first, links_of(w, gpu) / 2);
+}
+
+static void connect_pair(const struct wiring *w, int gpu)
+{
+    if (gpu % 2 == 0 && gpu + 1 < w->count)
+        connect(w, gpu, gpu + 1, links_of(w, gpu));
+}
+
+static void connect_by(const struct wiring *w, enum nvlink_topology topology, int gpu)
+{
+    switch (topology) {
+    case NVLINK_AUTO:
+        connect_by(w, w->entries[gpu].model->nvlink.switched ? NVLINK_SWITCH : NVLINK_MESH, gpu);
+        break;
+    case NVLINK_SWITCH:
+        connect_switches(w, gpu);
+        break;
+    case NVLINK_MESH:
+        connect_mesh(w, gpu);
+        break;
+    case NVLINK_RING:
+        connect_ring(w, gpu);
+        break;
+    case NVLINK_PAIRS:
+        connect_pair(w, gpu);
+        break;
+    case NVLINK_NONE:
+        break;
+    }
+}
+
+void links_connect(const struct nvlink_spec *spec, const struct gpu_entry *entries, int count,
+                   struct gpu_plan *plans)
+{
+    const struct wiring w = { entries, plans, count };
+    const struct nvlink_pair *pairs = spec->links.items;
+
+    for (size_t i = 0; i < spec->links.count; i++)
+        connect(&w, (int)pairs[i].from, (int)pairs[i].to, pairs[i].count);
+    if (spec->links.count)
+        return;
+    for (int gpu = 0; gpu < count; gpu++)
+        if (links_of(&w, gpu))
+            connect_by(&w, (enum nvlink_topology)spec->topology, gpu);
+}

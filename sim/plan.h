@@ -1,0 +1,37 @@
+/*
+ * Plan: turning a configuration or a described workload into sections of a world.
+ *
+ * Everything here works on the copy being changed and may refuse at any point: the caller then drops
+ * the copy, and nothing has happened.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SIM_PLAN_H
+#define SIM_PLAN_H
+
+#include "sim/config.h"
+#include "sim/world.h"
+
+/*
+ * Makes `next` the node of `cfg`, or (store still empty) the first world. GPUs of the same UUID and model
+ * go on untouched except for what the configuration now says differently; so do workloads.
+ */
+int plan_apply(struct world_store *store, const struct config *cfg, struct why *why);
+
+/* Adds a workload and starts it if its time has come. -EEXIST, -ENODEV, -ENOSPC, … */
+int plan_add_workload(struct world_store *store, const struct workload_spec *spec,
+                      const struct model_set *models, uint64_t *id, struct why *why);
+
+/* Takes a workload out, ended or not. -ENOENT. */
+int plan_remove_workload(struct world_store *store, const char *name, struct why *why);
+
+/* Position of a workload, or -1. */
+int plan_find_workload(const struct world *w, const char *name);
+
+/* Position of a GPU by index, UUID or bus id, or -1. */
+int plan_find_gpu(const struct world *w, const char *name);
+
+/* Works out what follows from a command: loads and metrics, with no time passing. */
+void plan_settle(struct stepping *st);
+
+#endif

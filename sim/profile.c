@@ -1,0 +1,156 @@
+/*
+ * Profile: a named behaviour, as data. See profile.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "sim/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/library.h"
+#include "sim/suggest.h"
+
+const char *const profile_cycle[] = { "static",    "stable", "spike", "wave",
+                                      "degrading", "faulty", "chaos", NULL };
+
+static int unknown_metric(struct binder *b, const struct ynode *key, const char *problem)
+{
+    struct text hint = TEXT_INIT;
+    int r;
+
+    suggest_add(&hint, key->text, metric_name_at, "pinned");
+    r = bind_refuse(b, EINVAL, key, "%s %s%s", ynode_describe(b->arena, key), problem,
+                    text_str(&hint));
+    text_release(&hint);
+    return r;
+}
+
+static int read_pin(struct binder *b, const struct ynode *key, const struct ynode *value,
+                    struct signal_spec *pin)
+{
+    int id = metric_find(key->text), r;
+    size_t path;
+
+    if (id < 0)
+        return unknown_metric(b, key, "is not a metric");
+    if (!(metric_infos[id].flags & METRIC_FLAG_PIN))
+        return unknown_metric(b, key, "follows from other metrics and cannot be set");
+    path = bind_enter(b, key->text);
+    r = signal_read(b, value, metric_infos[id].unit, id, pin);
+    if (r == 0)
+        bind_leave(b, path);
+    return r;
+}
+
+static int read_pins(struct binder *b, const struct ynode *node, void *member)
+{
+    struct bind_list *list = member;
+    struct signal_spec *pins;
+
+    if (node->kind != YNODE_MAP)
+        return bind_refuse(b, EINVAL, node, "found %s; allowed: a mapping of metrics to values",
+                           ynode_describe(b->arena, node));
+    pins = arena_alloc(b->arena, node->count * sizeof(*pins));
+    if (!pins)
+        return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+    for (size_t i = 0; i < node->count; i++) {
+        int r = read_pin(b, node->keys[i], node->items[i], &pins[i]);
+
+        if (r < 0)
+            return r;
+    }
+    *list = (struct bind_list){ pins, node->count };
+    return 0;
+}
+
+static void print_pins(struct text *out, const void *member, int indent)
+{
+    const struct bind_list *list = member;
+    const struct signal_spec *pins = list->items;
+
+    text_add(out, list->count ? "\n" : " {}\n");
+    for (size_t i = 0; i < list->count; i++) {
+        const struct metric_info *info = &metric_infos[pins[i].signal.target];
+
+        text_addf(out, "%*s%s: ", indent, "", info->name);
+        signal_print(out, info->unit, &pins[i]);
+        text_add(out, "\n");
+    }
+}
+
+const struct bind_custom pins_custom = {
+    read_pins,
+    print_pins,
+    "\"type\": \"object\", \"additionalProperties\": { \"$ref\": \"#/$defs/signal\" }",
+};
+
+static const struct bind_field profile_fields[] = {
+    BIND_ROW_TEXT("name", profile_spec, name, BIND_REQUIRED, "Name in configurations."),
+    BIND_ROW_TEXT("description", profile_spec, description, 0, "What it is like."),
+    BIND_ROW_CUSTOM("metrics", profile_spec, pins, &pins_custom, "Which metrics it pins, and how."),
+    { 0 },
+};
+static const struct bind_table profile_table = { .what = "a profile", .fields = profile_fields };
+
+static struct profile_spec *set_slot(struct profile_set *set, const char *name)
+{
+    struct profile_spec *profiles;
+    int i = profile_find(set, name);
+
+    if (i >= 0)
+        return &set->profiles[i];
+    profiles = realloc(set->profiles, (size_t)(set->count + 1) * sizeof(*profiles));
+    if (!profiles)
+        return NULL;
+    set->profiles = profiles;
+    return &profiles[set->count++];
+}
+
+static int add_profile(void *into, struct binder *b, const struct ynode *root)
+{
+    struct profile_spec profile = { 0 }, *slot;
+    int r = bind_read(b, &profile_table, root, &profile);
+
+    if (r < 0)
+        return r;
+    slot = set_slot(into, profile.name);
+    if (!slot)
+        return why_set(b->why, ENOMEM, "out of memory");
+    *slot = profile;
+    return 0;
+}
+
+int profile_set_load(struct profile_set *set, const char *directory, struct why *why)
+{
+    int r;
+
+    *set = (struct profile_set){ 0 };
+    r = library_load("profiles", directory, &set->arena, add_profile, set, why);
+    if (r < 0)
+        profile_set_release(set);
+    return r;
+}
+
+void profile_set_release(struct profile_set *set)
+{
+    free(set->profiles);
+    arena_release(&set->arena);
+    *set = (struct profile_set){ 0 };
+}
+
+int profile_find(const struct profile_set *set, const char *name)
+{
+    for (int i = 0; i < set->count; i++)
+        if (!strcmp(set->profiles[i].name, name))
+            return i;
+    return -1;
+}
+
+const char *profile_name_at(const void *set, int i)
+{
+    const struct profile_set *s = set;
+
+    return i < s->count ? s->profiles[i].name : NULL;
+}

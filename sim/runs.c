@@ -1,0 +1,388 @@
+/*
+ * Runs: workloads while they run. See runs.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "sim/runs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sim/text.h"
+#include "sim/why.h"
+#include "sim/world.h"
+
+/* One run with all it concerns. */
+struct runner {
+    struct stepping *st;
+    struct world *w;
+    uint32_t k;
+    const struct workload *plan;
+    struct run *run;
+    struct share *shares;
+};
+
+static struct runner runner_of(struct stepping *st, uint32_t k)
+{
+    struct world *w = st->world;
+    struct run *run = &world_runs(w)[k];
+
+    return (
+        struct runner){ st, w, k, &world_workloads(w)[k], run, &world_shares(w)[run->first_share] };
+}
+
+static const struct gpu_model *model_of(const struct world *w, int gpu)
+{
+    return &world_models(w)[world_gpu_plans(w)[gpu].model];
+}
+
+static int64_t energy_of(const struct runner *r)
+{
+    int64_t mj = 0;
+
+    for (uint32_t s = 0; s < r->run->share_count; s++)
+        mj += world_gpus(r->w)[r->shares[s].gpu].sample.value[METRIC_ENERGY_TOTAL];
+    return mj;
+}
+
+/* --- beginning and end ----------------------------------------------------------------------- */
+
+static void run_event(struct runner *r, int kind)
+{
+    struct event e = { .kind = (uint32_t)kind, .gpu = -1, .code = r->run->exit_code };
+
+    if (r->run->share_count) {
+        const struct gpu_plan *g = &world_gpu_plans(r->w)[r->shares[0].gpu];
+
+        e.gpu = r->shares[0].gpu;
+        e.domain = g->domain;
+        e.bus = g->bus;
+        e.device = g->device;
+        e.function = g->function;
+    }
+    snprintf(e.text, sizeof(e.text), "%s", r->plan->name);
+    world_event(r->st->store, r->w, &e);
+}
+
+void run_end(struct stepping *st, uint32_t k, enum run_reason reason, int detail)
+{
+    struct runner r = runner_of(st, k);
+
+    r.run->state = RUN_ENDED;
+    r.run->ended_ns = st->world->node.now_ns;
+    r.run->reason = reason;
+    r.run->reason_detail = detail;
+    r.run->exit_code = reason == RUN_FINISHED || reason == RUN_STOPPED ? 0 : 1;
+    for (uint32_t s = 0; s < r.run->share_count; s++) {
+        struct load *load = &world_gpus(r.w)[r.shares[s].gpu].load;
+
+        load->channel[CHANNEL_MEMORY] -= (double)r.shares[s].memory_bytes;
+        r.shares[s].memory_bytes = 0;
+        r.shares[s].utilization_percent = 0;
+    }
+    run_event(&r, EVENT_WORKLOAD_ENDED);
+}
+
+void run_message(struct text *out, const struct run *run)
+{
+    if (run->state != RUN_ENDED)
+        return;
+    switch ((enum run_reason)run->reason) {
+    case RUN_LIMIT:
+        text_addf(out, "Limit %s reached, terminated", limit_name(run->reason_detail));
+        break;
+    case RUN_NO_MEMORY:
+        text_addf(out, "Out of memory on GPU %d, terminated", run->reason_detail);
+        break;
+    case RUN_GPU_LOST:
+        text_addf(out, "GPU %d is lost, terminated", run->reason_detail);
+        break;
+    case RUN_GPU_REMOVED:
+        text_add(out, "GPU removed, terminated");
+        break;
+    case RUN_STOPPED:
+        text_add(out, "Stopped");
+        break;
+    case RUN_FINISHED:
+        break;
+    }
+}
+
+/* --- what a phase asks for ------------------------------------------------------------------- */
+
+/* The target's limit on the first of its GPUs: what shares of memory and links refer to. */
+static double channel_limit(const struct runner *r, enum channel channel)
+{
+    static const int metric[CHANNEL_COUNT] = {
+        [CHANNEL_PCIE_TX] = METRIC_PCIE_TX,     [CHANNEL_PCIE_RX] = METRIC_PCIE_RX,
+        [CHANNEL_NVLINK_TX] = METRIC_NVLINK_TX, [CHANNEL_NVLINK_RX] = METRIC_NVLINK_RX,
+        [CHANNEL_MEMORY] = METRIC_MEMORY_USED,
+    };
+
+    if (channel_infos[channel].unit == UNIT_PERCENT || !r->run->share_count)
+        return 100e3;
+    return gpu_metric_limit(r->w, r->shares[0].gpu, metric[channel]);
+}
+
+static void evaluate(struct runner *r, const struct signal *s, int64_t elapsed_ns, bool fresh)
+{
+    const struct signal_pool pool = world_pool(r->w);
+    double limit = channel_limit(r, s->target), v;
+    double *value = &r->run->value[s->target];
+
+    if (signal_eval(s, &pool, elapsed_ns, limit, isnan(*value) ? 0 : *value, fresh || isnan(*value),
+                    &r->run->rng, &v) == 0)
+        *value = v < 0 ? 0 : v > limit ? limit : v;
+}
+
+static void clear_values(struct run *run)
+{
+    for (int c = 0; c < CHANNEL_COUNT; c++)
+        run->value[c] = NAN;
+}
+
+/* Evaluates the phase's signals, and the memory that holds where the phase says nothing of it. */
+static void sample(struct runner *r, const struct timeline_place *at)
+{
+    const struct signal *signals = world_signals(r->w);
+    bool new_phase = r->run->phase != at->phase, first = r->run->next_sample_ns == INT64_MIN;
+    double memory = r->run->value[CHANNEL_MEMORY];
+
+    if (new_phase || first) {
+        clear_values(r->run);
+        r->run->value[CHANNEL_MEMORY] = memory; /* what grows goes on growing in the next phase */
+    }
+    if (r->plan->memory_signal >= 0)
+        evaluate(r, &signals[r->plan->memory_signal], r->run->progress_ns, first);
+    if (r->plan->phase_count) {
+        const struct phase *phase = &world_phases(r->w)[at->phase];
+
+        for (uint32_t i = 0; i < phase->count; i++)
+            evaluate(r, &signals[phase->first + i], at->offset_ns, new_phase || first);
+    }
+    r->run->phase = at->phase;
+    r->run->next_sample_ns = r->w->node.now_ns + r->plan->sample_ns;
+}
+
+static struct timeline_place place_of(const struct runner *r)
+{
+    struct timeline_place nowhere = { 0 };
+
+    if (!r->plan->phase_count)
+        return nowhere; /* memory without activity: it sits there until it is stopped */
+    return timeline_locate(world_phases(r->w), r->plan->first_phase, r->plan->phase_count,
+                           r->plan->repeat, r->run->progress_ns);
+}
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+static int64_t memory_free(const struct runner *r, int gpu)
+{
+    const struct gpu *g = &world_gpus(r->w)[gpu];
+
+    return (int64_t)gpu_metric_limit(r->w, gpu, METRIC_MEMORY_USED) -
+           (int64_t)g->load.channel[CHANNEL_MEMORY];
+}
+
+/* Gives every share the memory that is asked for; returns the GPU that has not got it, or -1. */
+static int take_memory(struct runner *r)
+{
+    double wanted = r->run->value[CHANNEL_MEMORY];
+    int64_t bytes = isnan(wanted) ? 0 : llround(wanted);
+
+    for (uint32_t s = 0; s < r->run->share_count; s++)
+        if (bytes - r->shares[s].memory_bytes > memory_free(r, r->shares[s].gpu))
+            return r->shares[s].gpu;
+    for (uint32_t s = 0; s < r->run->share_count; s++) {
+        struct gpu *g = &world_gpus(r->w)[r->shares[s].gpu];
+
+        g->load.channel[CHANNEL_MEMORY] += (double)(bytes - r->shares[s].memory_bytes);
+        r->shares[s].memory_bytes = bytes;
+    }
+    return -1;
+}
+
+/* --- starting -------------------------------------------------------------------------------- */
+
+int run_start(struct stepping *st, uint32_t k, struct why *why)
+{
+    struct runner r = runner_of(st, k);
+    struct timeline_place at;
+    int short_of;
+
+    if (r.w->node.now_ns < r.plan->start_ns)
+        return -EAGAIN;
+    r.run->rng = rng_seeded(r.w->node_plan.seed, r.plan->name);
+    r.run->started_ns = r.w->node.now_ns;
+    r.run->progress_ns = 0;
+    r.run->next_sample_ns = INT64_MIN;
+    r.run->energy_start_mj = energy_of(&r);
+    clear_values(r.run);
+    at = place_of(&r);
+    sample(&r, &at);
+    short_of = take_memory(&r);
+    if (short_of >= 0)
+        return why_set(why, ENOSPC,
+                       "workload '%s' needs %" PRId64 " MiB on GPU %d, which has %" PRId64
+                       " MiB free",
+                       r.plan->name, (int64_t)(r.run->value[CHANNEL_MEMORY] / 0x1p20), short_of,
+                       memory_free(&r, short_of) >> 20);
+    r.run->state = RUN_RUNNING;
+    run_event(&r, EVENT_WORKLOAD_STARTED);
+    return 0;
+}
+
+/* --- moving ---------------------------------------------------------------------------------- */
+
+/* How fast its own time goes: as fast as the slowest of its GPUs does what was measured elsewhere. */
+static double pace(const struct runner *r)
+{
+    double slowest = 1;
+    bool any = false;
+
+    for (uint32_t s = 0; s < r->run->share_count; s++) {
+        int gpu = r->shares[s].gpu;
+        double rate = 1;
+
+        if (gpu_has(&world_gpus(r->w)[gpu], CONDITION_HANG))
+            return 0;
+        if (r->plan->capability > 0)
+            rate = model_capability(model_of(r->w, gpu)) / r->plan->capability;
+        slowest = any ? fmin(slowest, rate) : rate;
+        any = true;
+    }
+    return slowest;
+}
+
+static int64_t limit_value(const struct runner *r, int target)
+{
+    int64_t most = 0;
+
+    switch (target) {
+    case LIMIT_TIME:
+        return r->w->node.now_ns - r->run->started_ns;
+    case LIMIT_ENERGY:
+        return energy_of(r) - r->run->energy_start_mj;
+    default:
+        for (uint32_t s = 0; s < r->run->share_count; s++) {
+            const struct gpu *g = &world_gpus(r->w)[r->shares[s].gpu];
+            int64_t v = target == LIMIT_MEMORY ? r->shares[s].memory_bytes : 0;
+
+            if (target != LIMIT_MEMORY && metric_read(&g->sample, (enum metric)target, &v) < 0)
+                continue;
+            most = v > most ? v : most;
+        }
+        return most;
+    }
+}
+
+/* The target of a limit that is reached, or -1. Memory may be used up to its limit. */
+static int limit_reached(const struct runner *r)
+{
+    const struct limit *limits = &world_limits(r->w)[r->plan->first_limit];
+
+    for (uint32_t i = 0; i < r->plan->limit_count; i++) {
+        int64_t v = limit_value(r, limits[i].target);
+
+        if (limits[i].target == LIMIT_MEMORY ? v > limits[i].value : v >= limits[i].value)
+            return limits[i].target;
+    }
+    return -1;
+}
+
+static int lost_gpu(const struct runner *r)
+{
+    for (uint32_t s = 0; s < r->run->share_count; s++)
+        if (gpu_has(&world_gpus(r->w)[r->shares[s].gpu], CONDITION_LOST))
+            return r->shares[s].gpu;
+    return -1;
+}
+
+static void move(struct runner *r)
+{
+    struct timeline_place at;
+    int which;
+
+    r->run->progress_ns += llround((double)r->st->dt_ns * pace(r));
+    at = place_of(r);
+    if ((which = lost_gpu(r)) >= 0) {
+        run_end(r->st, r->k, RUN_GPU_LOST, which);
+    } else if (at.ended) {
+        run_end(r->st, r->k, RUN_FINISHED, 0);
+    } else {
+        if (r->w->node.now_ns >= r->run->next_sample_ns || at.phase != r->run->phase)
+            sample(r, &at);
+        if ((which = take_memory(r)) >= 0)
+            run_end(r->st, r->k, RUN_NO_MEMORY, which);
+        else if ((which = limit_reached(r)) >= 0)
+            run_end(r->st, r->k, RUN_LIMIT, which);
+    }
+}
+
+/* Memory taken so far is known before anyone asks for more, so that it is the one that grows who fails. */
+static void sum_memory(struct stepping *st)
+{
+    struct world *w = st->world;
+    struct gpu *gpus = world_gpus(w);
+    const struct share *shares = world_shares(w);
+
+    for (uint32_t i = 0; i < w->used[SECTION_GPUS]; i++)
+        memset(&gpus[i].load, 0, sizeof(gpus[i].load));
+    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++)
+        if (shares[s].gpu >= 0)
+            gpus[shares[s].gpu].load.channel[CHANNEL_MEMORY] += (double)shares[s].memory_bytes;
+}
+
+static void add_load(struct runner *r)
+{
+    for (uint32_t s = 0; s < r->run->share_count; s++) {
+        struct gpu *g = &world_gpus(r->w)[r->shares[s].gpu];
+        struct load load;
+
+        memcpy(load.channel, r->run->value, sizeof(load.channel));
+        load_derive(&r->w->node_plan.physics, model_of(r->w, r->shares[s].gpu),
+                    r->run->share_count > 1, &load);
+        load.channel[CHANNEL_MEMORY] = 0; /* already there */
+        r->shares[s].utilization_percent = load.channel[CHANNEL_UTILIZATION];
+        for (int c = 0; c < CHANNEL_COUNT; c++)
+            g->load.channel[c] += load.channel[c];
+    }
+}
+
+/* Where together they ask for more than there is, each gets its part. */
+static void share_out(struct stepping *st)
+{
+    struct world *w = st->world;
+    const struct gpu *gpus = world_gpus(w);
+    struct share *shares = world_shares(w);
+
+    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
+        double together = shares[s].gpu < 0 ? 0
+                                            : gpus[shares[s].gpu].load.channel[CHANNEL_UTILIZATION];
+
+        if (together > 100e3)
+            shares[s].utilization_percent *= 100e3 / together;
+    }
+}
+
+void runs_step(struct stepping *st)
+{
+    struct world *w = st->world;
+
+    sum_memory(st);
+    for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++) {
+        struct runner r = runner_of(st, k);
+
+        if (r.run->state == RUN_WAITING && w->node.now_ns >= r.plan->start_ns &&
+            run_start(st, k, NULL) == -ENOSPC)
+            run_end(st, k, RUN_NO_MEMORY, r.shares[0].gpu);
+        else if (r.run->state == RUN_RUNNING && st->dt_ns > 0)
+            move(&r);
+        if (r.run->state == RUN_RUNNING)
+            add_load(&r);
+    }
+    share_out(st);
+}

@@ -1,0 +1,94 @@
+/*
+ * Sim: the simulator as others use it.
+ *
+ * One struct sim is one node. Every call that changes it changes all or nothing and publishes a new
+ * generation; readers look at sim_world. Not for several threads at once: one owner steps and commands,
+ * and how others may read is the owner's business.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "sim/config.h"
+#include "sim/world.h"
+
+struct sim;
+
+/* A node as configured, at time 0. NULL with a sentence. Free with sim_free. The config may go. */
+struct sim *sim_new(const struct config *cfg, struct why *why);
+
+/* A node that another process left in `fd`; takes the descriptor over. `models` is copied. */
+struct sim *sim_adopt(int fd, const struct model_set *models, struct why *why);
+
+void sim_free(struct sim *sim);
+
+/* The published world and its store. */
+const struct world *sim_world(const struct sim *sim);
+const struct world_store *sim_store(const struct sim *sim);
+
+/* --- time ------------------------------------------------------------------------------------ */
+
+/* One step. */
+void sim_step(struct sim *sim);
+
+/* Whole steps until at least `ns` more have passed. */
+void sim_run(struct sim *sim, int64_t ns);
+
+/* Says that `real_ns` have passed on the real clock; makes the steps that are due; returns how many. */
+int64_t sim_advance(struct sim *sim, int64_t real_ns);
+
+/* A command for the clock: see clock.h. */
+int sim_clock(struct sim *sim, const char *text, struct why *why);
+
+/* --- the node -------------------------------------------------------------------------------- */
+
+/* Another configuration for the running node. GPUs and workloads that stay the same go on untouched. */
+int sim_apply(struct sim *sim, const struct config *cfg, struct why *why);
+
+/* The GPU of that index, UUID or bus id, or -1. */
+int sim_find_gpu(const struct sim *sim, const char *name);
+
+/* --- one GPU --------------------------------------------------------------------------------- */
+
+/* A reading: 0, -ENODATA, -EIO, or -ENODEV when it has fallen off the bus. */
+int sim_read(const struct sim *sim, int gpu, enum metric id, int64_t *value);
+
+/* Dictates a metric ("80", "20GiB"), or gives it back ("auto"). */
+int sim_pin(struct sim *sim, int gpu, enum metric id, const char *text, struct why *why);
+
+/* A fault or `recover`: see fault.h. */
+int sim_fault(struct sim *sim, int gpu, const char *text, struct why *why);
+
+int sim_set_profile(struct sim *sim, int gpu, const char *name, struct why *why);
+int sim_set_power_limit(struct sim *sim, int gpu, int64_t mw, struct why *why);
+
+/* Both 0: unlocked. */
+int sim_lock_sm_clock(struct sim *sim, int gpu, int64_t min_khz, int64_t max_khz, struct why *why);
+int sim_lock_memory_clock(struct sim *sim, int gpu, int64_t min_khz, int64_t max_khz,
+                          struct why *why);
+int sim_set_application_clocks(struct sim *sim, int gpu, int64_t memory_khz, int64_t sm_khz,
+                               struct why *why);
+
+int sim_set_persistence_mode(struct sim *sim, int gpu, bool on, struct why *why);
+int sim_set_compute_mode(struct sim *sim, int gpu, int mode, struct why *why);
+
+/* Pending until the GPU is recovered, as on real boards. */
+int sim_set_ecc_mode(struct sim *sim, int gpu, bool on, struct why *why);
+
+/* At once on a GPU where nothing runs, otherwise -EBUSY. */
+int sim_set_mig_mode(struct sim *sim, int gpu, bool on, struct why *why);
+
+/* --- workloads ------------------------------------------------------------------------------- */
+
+int sim_add_workload(struct sim *sim, const struct workload_spec *spec, uint64_t *id,
+                     struct why *why);
+int sim_remove_workload(struct sim *sim, const char *name, struct why *why);
+
+/* Ends it but leaves it there to be looked at. */
+int sim_stop_workload(struct sim *sim, const char *name, struct why *why);
+
+/* The run of a workload, or NULL. */
+const struct run *sim_find_run(const struct sim *sim, const char *name);
+
+#endif

@@ -1,0 +1,519 @@
+/*
+ * Workload: the grammar of workloads. See workload.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "sim/workload.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "sim/suggest.h"
+
+const struct channel_info channel_infos[CHANNEL_COUNT] = {
+#define CHANNEL(id, key, unit) [CHANNEL_##id] = { key, UNIT_##unit },
+    CHANNEL_TABLE(CHANNEL)
+#undef CHANNEL
+};
+
+static int out_of_memory(struct binder *b)
+{
+    return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+}
+
+static int unknown_name(struct binder *b, const struct ynode *key, const char *what,
+                        suggest_names *names)
+{
+    struct text hint = TEXT_INIT;
+    int r;
+
+    suggest_add(&hint, key->text, names, NULL);
+    r = bind_refuse(b, EINVAL, key, "unknown %s %s%s", what, ynode_describe(b->arena, key),
+                    text_str(&hint));
+    text_release(&hint);
+    return r;
+}
+
+/* --- signals of a channel -------------------------------------------------------------------- */
+
+static int read_channel(struct binder *b, const struct ynode *node, enum channel channel,
+                        struct signal_spec *signal)
+{
+    const struct channel_info *info = &channel_infos[channel];
+    int r = signal_read(b, node, info->unit, channel, signal);
+
+    if (r < 0)
+        return r;
+    if (signal->signal.kind == SIGNAL_TIMELINE || signal->signal.kind == SIGNAL_FAULT)
+        return bind_refuse(b, EINVAL, node,
+                           "an activity has no such function; allowed: a value, random, "
+                           "random-increase, wave, ramp, drift, jitter, spike");
+    if (signal->signal.kind == SIGNAL_CONSTANT && info->unit == UNIT_PERCENT &&
+        (signal->signal.p[0] < 0 || signal->signal.p[0] > 100000))
+        return bind_refuse(b, ERANGE, node, "%s is out of range; allowed: 0 to 100",
+                           ynode_describe(b->arena, node));
+    if (signal->signal.p[0] < 0)
+        return bind_refuse(b, ERANGE, node, "must not be negative");
+    return 0;
+}
+
+/* --- activity -------------------------------------------------------------------------------- */
+
+static const char *phase_key_at(const void *unused, int i)
+{
+    (void)unused;
+    if (i == 0)
+        return "time";
+    return i <= CHANNEL_COUNT ? channel_infos[i - 1].name : NULL;
+}
+
+static int channel_find(const char *name)
+{
+    for (int i = 0; i < CHANNEL_COUNT; i++)
+        if (!strcmp(channel_infos[i].name, name))
+            return i;
+    return -1;
+}
+
+static const struct bind_field time_field = {
+    .type = BIND_QUANTITY,
+    .unit = UNIT_NANOSECOND,
+    .low = 1e6,
+    .high = 3.2e16,
+};
+
+static int read_phase_key(struct binder *b, const struct ynode *key, const struct ynode *value,
+                          struct phase_spec *phase, struct signal_spec *signals)
+{
+    int channel, r;
+    size_t path;
+
+    channel = channel_find(key->text);
+    if (channel < 0 && strcmp(key->text, "time"))
+        return unknown_name(b, key, "key in a phase:", phase_key_at);
+    path = bind_enter(b, key->text);
+    if (channel < 0)
+        r = bind_read_value(b, &time_field, value, &phase->time_ns);
+    else
+        r = read_channel(b, value, (enum channel)channel, &signals[phase->signals.count++]);
+    if (r == 0)
+        bind_leave(b, path);
+    return r;
+}
+
+static int read_phase(struct binder *b, const struct ynode *node, struct phase_spec *phase)
+{
+    struct signal_spec *signals;
+
+    if (node->kind != YNODE_MAP)
+        return bind_refuse(b, EINVAL, node,
+                           "found %s; allowed: a phase like {time: 10m, utilization: 80}",
+                           ynode_describe(b->arena, node));
+    signals = arena_alloc(b->arena, node->count * sizeof(*signals));
+    if (!signals)
+        return out_of_memory(b);
+    *phase = (struct phase_spec){ .time_ns = PHASE_FOREVER, .signals = { signals, 0 } };
+    for (size_t i = 0; i < node->count; i++) {
+        int r = read_phase_key(b, node->keys[i], node->items[i], phase, signals);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* "80:10:30s": utilization, fluctuation, time; the time may be missing in the last. */
+static int read_compact_phase(struct binder *b, const struct ynode *node, char *text,
+                              struct phase_spec *phase)
+{
+    static const char allowed[] = "utilization[:fluctuation[:time]], for example 80:10:30s";
+    char *part[3] = { strsep(&text, ":"), strsep(&text, ":"), strsep(&text, ":") };
+    int64_t percent[2] = { 0 };
+    struct signal_spec *s = arena_alloc(b->arena, sizeof(*s));
+
+    if (!s)
+        return out_of_memory(b);
+    if (text)
+        return bind_refuse(b, EINVAL, node, "has a phase with too many parts; allowed: %s",
+                           allowed);
+    for (int i = 0; i < 2 && part[i]; i++)
+        if (unit_parse(UNIT_PERCENT, part[i], UNIT_BARE_SHOWN, &percent[i], NULL) < 0 ||
+            percent[i] < 0 || percent[i] > 100000)
+            return bind_refuse(b, EINVAL, node, "'%s' is not a percentage; allowed: %s", part[i],
+                               allowed);
+    *phase = (struct phase_spec){ .time_ns = PHASE_FOREVER, .signals = { s, 1 } };
+    if (part[2] &&
+        (unit_parse(UNIT_NANOSECOND, part[2], UNIT_BARE_REFUSED, &phase->time_ns, NULL) < 0 ||
+         phase->time_ns < NS_PER_MS || phase->time_ns > (int64_t)3.2e16))
+        return bind_refuse(b, EINVAL, node, "'%s' is not a time like 30s; allowed: %s", part[2],
+                           allowed);
+    s->signal = (struct signal){ .kind = percent[1] ? SIGNAL_JITTER : SIGNAL_CONSTANT,
+                                 .target = CHANNEL_UTILIZATION,
+                                 .p = { (double)percent[0], (double)percent[1] } };
+    return 0;
+}
+
+static int read_compact(struct binder *b, const struct ynode *node, struct bind_list *list)
+{
+    char *text = arena_strndup(b->arena, node->text, strlen(node->text)), *one;
+    struct phase_spec *phases;
+    size_t count = 1;
+
+    for (const char *p = node->text; *p; p++)
+        count += *p == ',';
+    if (count > SIGNAL_PHASES_MAX)
+        return bind_refuse(b, ERANGE, node, "has %zu phases; allowed: at most %d", count,
+                           SIGNAL_PHASES_MAX);
+    phases = arena_alloc(b->arena, count * sizeof(*phases));
+    if (!text || !phases)
+        return out_of_memory(b);
+    for (size_t i = 0; (one = strsep(&text, ",")); i++) {
+        int r = read_compact_phase(b, node, one, &phases[i]);
+
+        if (r < 0)
+            return r;
+    }
+    *list = (struct bind_list){ phases, count };
+    return 0;
+}
+
+static int read_phases(struct binder *b, const struct ynode *node, struct bind_list *list)
+{
+    bool single = node->kind == YNODE_MAP;
+    size_t count = single ? 1 : node->count;
+    struct phase_spec *phases = arena_alloc(b->arena, count * sizeof(*phases));
+
+    if (!phases)
+        return out_of_memory(b);
+    if (count > SIGNAL_PHASES_MAX)
+        return bind_refuse(b, ERANGE, node, "has %zu phases; allowed: at most %d", count,
+                           SIGNAL_PHASES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        size_t path = bind_enter_index(b, i);
+        int r = read_phase(b, single ? node : node->items[i], &phases[i]);
+
+        if (r < 0)
+            return r;
+        bind_leave(b, path);
+    }
+    *list = (struct bind_list){ phases, count };
+    return 0;
+}
+
+static int read_activity(struct binder *b, const struct ynode *node, void *member)
+{
+    struct bind_list *list = member;
+    const struct phase_spec *phases;
+    int r = node->kind == YNODE_SCALAR ? read_compact(b, node, list) : read_phases(b, node, list);
+
+    if (r < 0)
+        return r;
+    phases = list->items;
+    if (!list->count)
+        return bind_refuse(b, EINVAL, node, "an activity needs at least one phase");
+    for (size_t i = 0; i + 1 < list->count; i++)
+        if (phases[i].time_ns == PHASE_FOREVER)
+            return bind_refuse(b, EINVAL, node->kind == YNODE_LIST ? node->items[i] : node,
+                               "phase %zu has no time; only the last phase may go on for ever", i);
+    return 0;
+}
+
+static void print_activity(struct text *out, const void *member, int indent)
+{
+    const struct bind_list *list = member;
+    const struct phase_spec *phases = list->items;
+
+    text_add(out, "\n");
+    for (size_t i = 0; i < list->count; i++) {
+        const struct signal_spec *signals = phases[i].signals.items;
+        const char *before = "";
+
+        text_addf(out, "%*s- {", indent, "");
+        if (phases[i].time_ns != PHASE_FOREVER) {
+            text_add(out, "time: ");
+            unit_print(out, UNIT_NANOSECOND, phases[i].time_ns);
+            before = ", ";
+        }
+        for (size_t j = 0; j < phases[i].signals.count; j++) {
+            const struct channel_info *info = &channel_infos[signals[j].signal.target];
+
+            text_addf(out, "%s%s: ", before, info->name);
+            signal_print(out, info->unit, &signals[j]);
+            before = ", ";
+        }
+        text_add(out, "}\n");
+    }
+}
+
+static const struct bind_custom activity_custom = {
+    read_activity,
+    print_activity,
+    "\"$ref\": \"#/$defs/activity\"",
+};
+
+void workload_activity_schema(struct text *out)
+{
+    text_add(out, "\"anyOf\": [\n    { \"type\": \"string\", \"description\": "
+                  "\"utilization:fluctuation:time, separated by commas\" },\n"
+                  "    { \"$ref\": \"#/$defs/activity/$defs/phase\" },\n"
+                  "    { \"type\": \"array\", \"minItems\": 1, \"items\": { \"$ref\": "
+                  "\"#/$defs/activity/$defs/phase\" } }\n  ],\n  \"$defs\": { \"phase\": { "
+                  "\"type\": \"object\", \"additionalProperties\": false, \"properties\": {\n"
+                  "    \"time\": { \"type\": \"string\" }");
+    for (int i = 0; i < CHANNEL_COUNT; i++)
+        text_addf(out, ",\n    \"%s\": { \"$ref\": \"#/$defs/signal\" }", channel_infos[i].name);
+    text_add(out, "\n  } } }");
+}
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+static int read_memory(struct binder *b, const struct ynode *node, void *member)
+{
+    struct bind_list *list = member;
+    struct signal_spec *s = arena_alloc(b->arena, sizeof(*s));
+
+    if (!s)
+        return out_of_memory(b);
+    *list = (struct bind_list){ s, 1 };
+    return read_channel(b, node, CHANNEL_MEMORY, s);
+}
+
+static void print_memory(struct text *out, const void *member, int indent)
+{
+    const struct bind_list *list = member;
+
+    (void)indent;
+    text_add(out, " ");
+    signal_print(out, UNIT_BYTES, list->items);
+    text_add(out, "\n");
+}
+
+static const struct bind_custom memory_custom = { read_memory, print_memory,
+                                                  "\"$ref\": \"#/$defs/signal\"" };
+
+/* --- limits ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    enum unit unit;
+} own_limits[] = {
+    [LIMIT_TIME - METRIC_COUNT] = { "time", UNIT_NANOSECOND },
+    [LIMIT_ENERGY - METRIC_COUNT] = { "energy", UNIT_MILLIJOULE },
+    [LIMIT_MEMORY - METRIC_COUNT] = { "memory", UNIT_BYTES },
+};
+
+const char *limit_name(int target)
+{
+    return target < METRIC_COUNT ? metric_infos[target].name
+                                 : own_limits[target - METRIC_COUNT].name;
+}
+
+enum unit limit_unit(int target)
+{
+    return target < METRIC_COUNT ? metric_infos[target].unit
+                                 : own_limits[target - METRIC_COUNT].unit;
+}
+
+/* The own ones first: they are what a person means. */
+static int limit_order(int i)
+{
+    int own = LIMIT_TARGETS - METRIC_COUNT;
+
+    return i < own ? METRIC_COUNT + i : i - own;
+}
+
+static const char *limit_name_at(const void *unused, int i)
+{
+    (void)unused;
+    return i < LIMIT_TARGETS ? limit_name(limit_order(i)) : NULL;
+}
+
+static int limit_find(const char *name)
+{
+    for (int i = 0; i < LIMIT_TARGETS; i++)
+        if (!strcmp(limit_name(i), name))
+            return i;
+    return -1;
+}
+
+static int read_limit(struct binder *b, const struct ynode *key, const struct ynode *value,
+                      struct limit_spec *limit)
+{
+    struct bind_field f = { .type = BIND_QUANTITY, .low = 0, .high = 0x1p62 };
+    int target = limit_find(key->text), r;
+    size_t path;
+
+    if (target < 0)
+        return unknown_name(b, key, "limit", limit_name_at);
+    path = bind_enter(b, key->text);
+    f.unit = limit_unit(target);
+    f.flags = target < METRIC_COUNT || target == LIMIT_MEMORY ? BIND_BARE : 0;
+    limit->target = target;
+    r = bind_read_value(b, &f, value, &limit->value);
+    if (r == 0)
+        bind_leave(b, path);
+    return r;
+}
+
+static int read_limits(struct binder *b, const struct ynode *node, void *member)
+{
+    struct bind_list *list = member;
+    struct limit_spec *limits;
+
+    if (node->kind != YNODE_MAP)
+        return bind_refuse(b, EINVAL, node,
+                           "found %s; allowed: a mapping like {memory: 30GiB, time: 1h}",
+                           ynode_describe(b->arena, node));
+    if (node->count > WORKLOAD_LIMITS_MAX)
+        return bind_refuse(b, ERANGE, node, "has %zu limits; allowed: at most %d", node->count,
+                           WORKLOAD_LIMITS_MAX);
+    limits = arena_alloc(b->arena, node->count * sizeof(*limits));
+    if (!limits)
+        return out_of_memory(b);
+    for (size_t i = 0; i < node->count; i++) {
+        int r = read_limit(b, node->keys[i], node->items[i], &limits[i]);
+
+        if (r < 0)
+            return r;
+    }
+    *list = (struct bind_list){ limits, node->count };
+    return 0;
+}
+
+static void print_limits(struct text *out, const void *member, int indent)
+{
+    const struct bind_list *list = member;
+    const struct limit_spec *limits = list->items;
+
+    (void)indent;
+    text_add(out, " {");
+    for (size_t i = 0; i < list->count; i++) {
+        text_addf(out, "%s%s: ", i ? ", " : "", limit_name(limits[i].target));
+        unit_print(out, limit_unit(limits[i].target), limits[i].value);
+    }
+    text_add(out, "}\n");
+}
+
+static const struct bind_custom limits_custom = {
+    read_limits,
+    print_limits,
+    "\"type\": \"object\", \"additionalProperties\": { \"type\": [\"number\", \"string\"] }",
+};
+
+/* --- the tables ------------------------------------------------------------------------------ */
+
+bool workload_name_ok(const char *name)
+{
+    if (!isalnum((unsigned char)*name))
+        return false;
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && !strchr("-_.", *name))
+            return false;
+    return true;
+}
+
+static const struct bind_field device_item = { .type = BIND_TEXT,
+                                               .size = sizeof(struct device_name) };
+
+/* clang-format off */
+#define WORKLOAD_ACTIVITY_ROWS                                                                       \
+    BIND_ROW_CUSTOM("activity", workload_spec, activity, &activity_custom,                           \
+                    "Phases one after the other; the last may have no time and goes on for ever."),  \
+    BIND_ROW_INT("repeat", workload_spec, repeat, 0, 1e9, 0,                                         \
+                 "How often the activity is played; 0 for ever."),                                   \
+    BIND_ROW_CUSTOM("memory", workload_spec, memory, &memory_custom,                                 \
+                    "Memory on each of its GPUs, where no phase says otherwise."),                   \
+    BIND_ROW_QUANTITY("sample", workload_spec, sample_ns, UNIT_NANOSECOND, 1e6, 3.6e12, 0,           \
+                      "How often random values change."),                                            \
+    BIND_ROW_TEXT("namespace", workload_spec, namespace, 0, "Kubernetes namespace."),                \
+    BIND_ROW_TEXT("pod", workload_spec, pod, 0, "Pod."),                                             \
+    BIND_ROW_TEXT("container", workload_spec, container, 0, "Container."),                           \
+    BIND_ROW_INT("pid", workload_spec, pid, 0, 4194303, 0, "Process id; 0: a simulated one."),       \
+    BIND_ROW_INT("uid", workload_spec, uid, 0, 4294967294, 0, "Who it belongs to.")
+
+static const struct bind_field workload_fields[] = {
+    BIND_ROW_CHECKED("name", workload_spec, name, 0, workload_name_ok,
+                     "letters, digits, '-', '_' and '.', beginning with a letter or digit",
+                     "Unique name."),
+    BIND_ROW_LIST("devices", workload_spec, devices, &device_item, struct device_name,
+                  WORKLOAD_DEVICES_MAX, BIND_SINGLE, "GPUs by index, UUID or bus id, or all."),
+    BIND_ROW_INT("gpus", workload_spec, gpus, 1, WORKLOAD_DEVICES_MAX, 0,
+                 "How many GPUs, where they are not named: the least busy are taken."),
+    BIND_ROW_TEXT("model", workload_spec, model, 0,
+                  "Model its times were measured on; on a slower GPU it takes longer."),
+    BIND_ROW_QUANTITY("start", workload_spec, start_ns, UNIT_NANOSECOND, 0, 3.2e16, 0,
+                      "Simulated time at which it begins."),
+    BIND_ROW_CUSTOM("limits", workload_spec, limits, &limits_custom, "What terminates it."),
+    WORKLOAD_ACTIVITY_ROWS,
+    { 0 },
+};
+
+/* clang-format on */
+
+static int check_workload(struct binder *b, const struct ynode *node, void *object)
+{
+    const struct workload_spec *w = object;
+
+    if (bind_is_set(&workload_table, w, "gpus") && w->devices.count)
+        return bind_refuse(b, EINVAL, node,
+                           "gives both 'devices' and 'gpus'; allowed: one of them");
+    return 0;
+}
+
+const struct bind_table workload_table = {
+    .what = "a workload",
+    .fields = workload_fields,
+    .check = check_workload,
+    .init = workload_spec_init,
+};
+
+static const struct bind_field base_workload_fields[] = { WORKLOAD_ACTIVITY_ROWS, { 0 } };
+
+const struct bind_table base_workload_table = {
+    .what = "a GPU's own workload",
+    .fields = base_workload_fields,
+};
+
+void workload_spec_init(void *spec)
+{
+    *(struct workload_spec *)spec = (struct workload_spec){ .gpus = 1,
+                                                            .repeat = 1,
+                                                            .sample_ns = NS_PER_S };
+}
+
+/* --- from text ------------------------------------------------------------------------------- */
+
+/* Makes a YAML mapping of an activity that stands alone; columns shift by the length of the prefix. */
+static void wrap_activity(struct text *out, const char *text)
+{
+    while (isspace((unsigned char)*text))
+        text++;
+    if (*text == '[')
+        text_addf(out, "{activity: %s}", text);
+    else if (isdigit((unsigned char)*text))
+        text_addf(out, "activity: \"%s\"", text);
+    else
+        text_add(out, text);
+}
+
+int workload_parse(struct workload_spec *spec, const char *source, const char *text,
+                   struct arena *arena, struct why *why)
+{
+    struct binder b = { .file = source, .arena = arena, .why = why };
+    struct text yaml = TEXT_INIT;
+    struct ydoc doc;
+    int r;
+
+    workload_spec_init(spec);
+    wrap_activity(&yaml, text);
+    r = ydoc_parse(&doc, source, text_str(&yaml), yaml.length, why);
+    if (r == 0) {
+        r = bind_read(&b, &workload_table, doc.root, spec);
+        ydoc_release(&doc);
+    }
+    text_release(&b.path);
+    text_release(&yaml);
+    return r;
+}

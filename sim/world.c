@@ -1,0 +1,300 @@
+/*
+ * World: the store with its two copies. See world.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "sim/world.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sim/why.h"
+
+#define MAGIC UINT64_C(0x646c726f77677066) /* "fpgworld" */
+
+/* Address space, not memory: the file grows below it without moving. */
+#define MAPPED_BYTES (UINT64_C(4) << 30)
+
+#define ALIGN UINT64_C(64)
+
+static const struct {
+    size_t size;
+    bool live;
+} sections[SECTION_COUNT] = {
+#define LIVE true
+#define PLAN false
+#define SECTION(id, name, type, kind) [SECTION_##id] = { sizeof(type), kind },
+    WORLD_SECTIONS(SECTION)
+#undef SECTION
+#undef LIVE
+#undef PLAN
+};
+
+static uint64_t aligned(uint64_t n)
+{
+    return (n + ALIGN - 1) & ~(ALIGN - 1);
+}
+
+static uint64_t mix(uint64_t h, uint64_t n)
+{
+    return (h ^ n) * UINT64_C(0x100000001b3);
+}
+
+/* Sizes stand for types: a member added anywhere changes some size or the count of metrics. */
+static uint64_t layout_fingerprint(void)
+{
+    uint64_t h = mix(UINT64_C(0xcbf29ce484222325), 1 /* version of what sizes do not show */);
+
+    for (int i = 0; i < SECTION_COUNT; i++)
+        h = mix(h, sections[i].size);
+    h = mix(h, METRIC_COUNT);
+    h = mix(h, CHANNEL_COUNT);
+    return mix(mix(h, sizeof(struct world)), sizeof(struct world_head));
+}
+
+/* --- store ----------------------------------------------------------------------------------- */
+
+static int store_map(struct world_store *s, struct why *why)
+{
+    s->head = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s->fd,
+                   0);
+    if (s->head == MAP_FAILED)
+        return why_set(why, errno, "cannot map the world: %s", strerror(errno));
+    return 0;
+}
+
+int world_store_create(struct world_store *s, struct why *why)
+{
+    int r;
+
+    s->fd = memfd_create("fakegpufs-world", MFD_CLOEXEC);
+    if (s->fd < 0)
+        return why_set(why, errno, "cannot make a memfd for the world: %s", strerror(errno));
+    r = ftruncate(s->fd, (off_t)aligned(sizeof(struct world_head))) < 0
+            ? why_set(why, errno, "cannot size the world: %s", strerror(errno))
+            : store_map(s, why);
+    if (r < 0) {
+        close(s->fd);
+        return r;
+    }
+    s->head->magic = MAGIC;
+    s->head->layout = layout_fingerprint();
+    return 0;
+}
+
+int world_store_adopt(struct world_store *s, int fd, struct why *why)
+{
+    struct stat st;
+    int r;
+
+    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct world_head))
+        return why_set(why, EPROTO, "this is not a world");
+    s->fd = fd;
+    r = store_map(s, why);
+    if (r < 0)
+        return r;
+    if (s->head->magic == MAGIC && s->head->layout == layout_fingerprint())
+        return 0;
+    munmap(s->head, MAPPED_BYTES);
+    return why_set(why, EPROTO, "this world was made by another version");
+}
+
+void world_store_release(struct world_store *s)
+{
+    munmap(s->head, MAPPED_BYTES);
+    close(s->fd);
+    s->head = NULL;
+    s->fd = -1;
+}
+
+static struct world *copy_at(const struct world_store *s, uint32_t i)
+{
+    uint64_t place = s->head->place[i];
+
+    return place ? (struct world *)(void *)((char *)s->head + place) : NULL;
+}
+
+const struct world *world_current(const struct world_store *s)
+{
+    return copy_at(s, atomic_load_explicit(&s->head->current, memory_order_acquire));
+}
+
+size_t world_store_bytes(const struct world_store *s)
+{
+    size_t bytes = aligned(sizeof(struct world_head));
+
+    for (uint32_t i = 0; i < 2; i++)
+        if (copy_at(s, i))
+            bytes += copy_at(s, i)->bytes;
+    return bytes;
+}
+
+/* --- layout ---------------------------------------------------------------------------------- */
+
+static bool has_room(const struct world *w, const uint32_t need[SECTION_COUNT])
+{
+    for (int i = 0; i < SECTION_COUNT; i++)
+        if (w->room[i] < need[i])
+            return false;
+    return true;
+}
+
+/* Some slack, so that a workload more does not mean a new layout each time. */
+static uint32_t with_slack(uint32_t n, uint32_t had)
+{
+    return n <= had ? had : n + n / 4;
+}
+
+static uint64_t lay_out(struct world *w, const uint32_t room[SECTION_COUNT])
+{
+    uint64_t at = aligned(sizeof(*w));
+
+    for (int i = 0; i < SECTION_COUNT; i++) {
+        w->room[i] = room[i];
+        w->offset[i] = at;
+        at += aligned(room[i] * sections[i].size);
+    }
+    return at;
+}
+
+/* A place of `bytes` that does not touch the current copy: below it if it fits, else behind it. */
+static uint64_t find_place(const struct world_store *s, const struct world *current, uint64_t bytes)
+{
+    uint64_t first = aligned(sizeof(struct world_head));
+    uint64_t begin = (uint64_t)((const char *)current - (const char *)s->head);
+
+    if (!current || first + bytes <= begin)
+        return first;
+    return begin + current->bytes;
+}
+
+static struct world *make_copy(struct world_store *s, const struct world *current, uint32_t i,
+                               const uint32_t need[SECTION_COUNT], struct why *why)
+{
+    struct world layout = { 0 }, *w;
+    uint32_t room[SECTION_COUNT];
+    uint64_t place;
+    struct stat st;
+
+    for (int k = 0; k < SECTION_COUNT; k++)
+        room[k] = with_slack(need[k], current ? current->room[k] : 0);
+    layout.bytes = lay_out(&layout, room);
+    place = find_place(s, current, layout.bytes);
+    if (place + layout.bytes > MAPPED_BYTES || fstat(s->fd, &st) < 0) {
+        why_set(why, ENOMEM, "the world would be larger than %d MiB", (int)(MAPPED_BYTES >> 20));
+        return NULL;
+    }
+    s->head->place[i] = 0; /* while it is being made there is no such copy */
+    if (st.st_size < (off_t)(place + layout.bytes) &&
+        ftruncate(s->fd, (off_t)(place + layout.bytes)) < 0) {
+        why_set(why, errno, "cannot grow the world: %s", strerror(errno));
+        return NULL;
+    }
+    w = (struct world *)(void *)((char *)s->head + place);
+    memset(w, 0, layout.bytes);
+    *w = layout;
+    s->head->place[i] = place;
+    return w;
+}
+
+static void copy_section(struct world *to, const struct world *from, int i)
+{
+    memcpy((char *)to + to->offset[i], (const char *)from + from->offset[i],
+           from->used[i] * sections[i].size);
+    /* What a shorter section leaves behind is cleared: equal worlds are equal bytes. */
+    if (to->used[i] > from->used[i])
+        memset((char *)to + to->offset[i] + from->used[i] * sections[i].size, 0,
+               (to->used[i] - from->used[i]) * sections[i].size);
+    to->used[i] = from->used[i];
+}
+
+struct world *world_begin(struct world_store *s, const uint32_t need[SECTION_COUNT],
+                          struct why *why)
+{
+    const struct world *current = world_current(s);
+    uint32_t other = !atomic_load_explicit(&s->head->current, memory_order_relaxed);
+    struct world *next = copy_at(s, other);
+    bool plan;
+
+    if (!need)
+        need = current->used;
+    if (!next || !has_room(next, need) || (current && !has_room(next, current->used))) {
+        uint32_t both[SECTION_COUNT];
+
+        for (int i = 0; i < SECTION_COUNT; i++)
+            both[i] = current && current->used[i] > need[i] ? current->used[i] : need[i];
+        next = make_copy(s, current, other, both, why);
+    }
+    if (!next || !current)
+        return next;
+    plan = next->plan_version != current->plan_version;
+    for (int i = 0; i < SECTION_COUNT; i++)
+        if (sections[i].live || plan)
+            copy_section(next, current, i);
+    if (plan)
+        next->node_plan = current->node_plan;
+    next->plan_version = current->plan_version;
+    next->node = current->node;
+    return next;
+}
+
+void world_plan_changed(struct world *next)
+{
+    next->plan_version++;
+}
+
+void world_commit(struct world_store *s, struct world *next)
+{
+    uint32_t i = next == copy_at(s, 1);
+
+    next->node.generation++;
+    atomic_store_explicit(&s->head->current, i, memory_order_release);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
+void world_event(struct world_store *s, struct world *next, const struct event *event)
+{
+    struct event *slot = &s->head->ring[next->node.events % EVENT_RING];
+
+    *slot = *event;
+    slot->number = ++next->node.events;
+    slot->time_ns = next->node.now_ns;
+}
+
+const struct event *world_event_get(const struct world_store *s, uint64_t number)
+{
+    const struct world *w = world_current(s);
+    const struct event *e = &s->head->ring[(number - 1) % EVENT_RING];
+
+    if (!w || number == 0 || number > w->node.events || e->number != number)
+        return NULL;
+    return e;
+}
+
+const char *event_name(enum event_kind kind)
+{
+    static const char *const names[EVENT_KINDS] = {
+        [EVENT_XID] = "xid",
+        [EVENT_ECC_SBE] = "ecc_sbe",
+        [EVENT_ECC_DBE] = "ecc_dbe",
+        [EVENT_ROW_REMAP] = "row_remap",
+        [EVENT_PAGE_RETIRED] = "page_retired",
+        [EVENT_PSTATE] = "pstate",
+        [EVENT_CLOCKS] = "clocks",
+        [EVENT_NVLINK] = "nvlink",
+        [EVENT_LOST] = "lost",
+        [EVENT_RECOVERED] = "recovered",
+        [EVENT_FAULT] = "fault",
+        [EVENT_WORKLOAD_STARTED] = "workload_started",
+        [EVENT_WORKLOAD_ENDED] = "workload_ended",
+        [EVENT_GPU_ADDED] = "gpu_added",
+        [EVENT_GPU_REMOVED] = "gpu_removed",
+        [EVENT_CONFIG] = "config",
+    };
+
+    return names[kind];
+}

@@ -1,0 +1,43 @@
+/*
+ * Bench: one row of the table that `make bench` prints.
+ *
+ * A row is a number, what it must not exceed, and how many times it is that of something native
+ * measured in the same run, since machines differ and are noisy.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef TESTS_BENCH_H
+#define TESTS_BENCH_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+static inline int64_t bench_now_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+static inline void bench_heading(const char *subject)
+{
+    printf("%-52s %12s %12s  %s\n", subject, "measured", "at most", "against, in the same run");
+}
+
+/* `most` 0: no bound. `native` "": nothing to compare with. */
+static inline void bench_row(const char *what, double value, const char *unit, double most,
+                             double native, const char *native_what)
+{
+    char bound[32] = "", ratio[96] = "";
+
+    if (most > 0)
+        snprintf(bound, sizeof(bound), "%.4g %s", most, unit);
+    if (*native_what)
+        snprintf(ratio, sizeof(ratio), "%.1f x %s", value / native, native_what);
+    printf("%-52s %7.4g %-4s %12s  %s%s\n", what, value, unit, bound, ratio,
+           most > 0 && value > most ? "  OVER" : "");
+}
+
+#endif

@@ -42,8 +42,10 @@ objects      = $(patsubst %.c,$(BUILD)/%.o,$(1))
 programs     = $(patsubst %.c,$(BUILD)/%,$(1))
 
 LIBSIM      := $(BUILD)/libsim.a
+LIBFUSEFS   := $(BUILD)/libfusefs.a
 SIM_OBJS    := $(call objects,$(SIM_SRCS)) $(if $(SIM_SRCS),$(BUILD)/schemas.o)
 FUSEFS_OBJS := $(call objects,$(FUSEFS_SRCS))
+FUSEFS_MAIN := $(BUILD)/fusefs/fakegpufs.o
 PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs)
 TAP         := $(BUILD)/tests/tap.o
 OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(TAP) \
@@ -56,7 +58,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 # No fused multiply-add: the simulation gives the same bytes in every build.
 C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-contract=off \
             -D_GNU_SOURCE -DFAKEGPUFS_VERSION='"$(VERSION)"' -I. $(CPPFLAGS) $(CFLAGS)
-LIBS     := -lyaml -lm
+LIBS     := -lyaml -lm -lfuse3 -lseccomp -lpthread
 
 COMPILE   = $(CC) $(C_FLAGS) -MMD -MP -c
 LINK      = $(CC) $(C_FLAGS) $(LDFLAGS)
@@ -69,13 +71,18 @@ Q        := $(if $(filter 1,$(V)),,@)
 .PHONY: all
 all: $(LIBSIM) $(PROGRAMS) ## build the programs into $(BUILD) (the default)
 
-$(BUILD)/fakegpufs: $(FUSEFS_OBJS) $(LIBSIM) $(BUILD)/stamp/sources
+$(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
-	$(Q)$(LINK) -o $@ $(FUSEFS_OBJS) $(LIBSIM) $(LIBS)
+	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
 $(LIBSIM): $(SIM_OBJS) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(SIM_OBJS)
+
+# The daemon without its main, for tests.
+$(LIBFUSEFS): $(filter-out $(FUSEFS_MAIN),$(FUSEFS_OBJS)) $(BUILD)/stamp/sources
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # Named one by one, so that make does not take the tests' for intermediate and remove them.
 $(OBJS): $(BUILD)/stamp/flags | $(BUILD)/stamp/headers
@@ -92,11 +99,11 @@ $(BUILD)/schemas.c: schemas/embed.sh $(SCHEMAS) $(BUILD)/stamp/schemas
 	$(call say,EMBED)
 	$(Q)sh schemas/embed.sh $(SCHEMAS) >$@
 
-$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(TAP) $(LIBSIM)
+$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(TAP) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
-$(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBSIM)
+$(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
@@ -124,6 +131,27 @@ $(BUILD)/stamp/headers:
 	@touch $@
 
 -include $(OBJS:.o=.d)
+
+# --- Run --------------------------------------------------------------------
+
+# Root has /run; anybody else has a directory of his own.
+MOUNT ?= $(if $(filter 0,$(shell id -u)),/run/fakegpufs,$(or $(XDG_RUNTIME_DIR),/tmp)/fakegpufs)#   ## where `make up` mounts
+
+.PHONY: up
+up: $(call with_apt,deps) ## install what is missing, build, mount 8 simulated A100s, say what to try
+	$(SUBMAKE) all
+	@mountpoint -q '$(MOUNT)' || $(BUILD)/fakegpufs mount '$(MOUNT)'
+	@printf '%s\n' '' 'Try:' \
+	    "  cat $(MOUNT)/gpus/0/sample" \
+	    "  echo 80 > $(MOUNT)/gpus/0/control/utilization_gpu_percent" \
+	    "  cat $(MOUNT)/gpus/0/metrics/power_usage_mw" \
+	    "  mkdir $(MOUNT)/workloads/train && echo 90:5:1m > $(MOUNT)/workloads/train/activity" \
+	    "  echo fallen_off_bus > $(MOUNT)/gpus/3/control/fault; ls $(MOUNT)/dev; tail $(MOUNT)/kmsg" \
+	    "  make down"
+
+.PHONY: down
+down: ## unmount what `make up` mounted
+	@$(BUILD)/fakegpufs umount '$(MOUNT)'
 
 # --- Tests ------------------------------------------------------------------
 
@@ -218,7 +246,7 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 
 # Debian's names; of a|b|c any one will do, and the first that apt knows is installed.
 # docs/dependencies.md says what each is for.
-BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3
+BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format

@@ -18,9 +18,10 @@ static int is_help(int argc, char **argv)
     return argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
 }
 
-static int fail(const struct why *why)
+static int fail(struct why *why)
 {
     fprintf(stderr, "fakegpufs: %s\n", why_text(why));
+    why_release(why);
     return 1;
 }
 

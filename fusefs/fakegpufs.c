@@ -14,6 +14,8 @@ static const struct {
     command_fn *run;
     const char *help;
 } commands[] = {
+    { "mount", command_mount, "mount simulated GPUs" },
+    { "umount", command_umount, "unmount them" },
     { "simulate", command_simulate, "run a node without a mount and print its metrics as CSV" },
     { "config", command_config, "check, show or describe a configuration" },
     { "models", command_models, "list the GPU models" },
@@ -42,7 +44,7 @@ static void print_help(void)
         printf("  %-10s %s\n", commands[i].name, commands[i].help);
     printf("\n'fakegpufs COMMAND --help' says more.\n\n"
            "examples:\n"
-           "  fakegpufs simulate --gpus 2 --profile wave --for 5m\n"
+           "  fakegpufs mount --gpus 2 --profile wave /tmp/gpus\n"
            "  fakegpufs config check node.yaml\n");
 }
 

@@ -90,8 +90,14 @@ static int out_of_range(struct binder *b, const struct bind_field *f, const stru
         unit_print(&range, f->unit, (int64_t)f->low);
         text_add(&range, " to ");
         unit_print(&range, f->unit, (int64_t)f->high);
-    } else {
+    } else if (f->type == BIND_REAL) {
         text_addf(&range, "%.10g to %.10g", f->low, f->high);
+    } else if (f->flags & BIND_HEX) {
+        text_addf(&range, "0x%x to 0x%x", (unsigned)f->low, (unsigned)f->high);
+    } else if (f->low < f->high) {
+        text_addf(&range, "%.0f to %.0f", f->low, f->high);
+    } else {
+        text_addf(&range, "%.0f", f->low);
     }
     r = bind_refuse(b, ERANGE, node, "%s is out of range; allowed: %s",
                     ynode_describe(b->arena, node), text_str(&range));
@@ -139,22 +145,46 @@ static int read_real(struct binder *b, const struct bind_field *f, const struct 
     return 0;
 }
 
+/* Longer ones are no numbers, and would make for long sentences. */
+static bool text_is_short(const char *text)
+{
+    return strnlen(text, 65) < 65 && !strpbrk(text, "\r\n\t");
+}
+
 static int read_quantity(struct binder *b, const struct bind_field *f, const struct ynode *node,
                          int64_t *value)
 {
     struct why inner = { 0 };
     int64_t v;
-    int r = unit_parse(f->unit, node->text,
-                       f->flags & BIND_BARE ? UNIT_BARE_SHOWN : UNIT_BARE_REFUSED, &v, &inner);
+    int r;
 
-    if (r < 0)
-        bind_refuse(b, -r, node, "%s", why_text(&inner));
-    else if ((double)v < f->low || (double)v > f->high)
+    if (!text_is_short(node->text))
+        return expected(b, node, "a number with its unit");
+    r = unit_parse(f->unit, node->text, f->flags & BIND_BARE ? UNIT_BARE_SHOWN : UNIT_BARE_REFUSED,
+                   &v, &inner);
+    if (r == -ERANGE || (r == 0 && ((double)v < f->low || (double)v > f->high)))
         r = out_of_range(b, f, node);
+    else if (r < 0)
+        bind_refuse(b, -r, node, "%s", why_text(&inner));
     else
         *value = v;
     why_release(&inner);
     return r;
+}
+
+/* Characters that YAML cannot print as they are: controls, other line breaks, what is no character. */
+static bool has_controls(const char *text)
+{
+    static const char *const unprintable[] = { "\u2028", "\u2029", "\ufeff", "\xef\xbf\xbe",
+                                               "\xef\xbf\xbf" };
+
+    for (const unsigned char *p = (const void *)text; *p; p++)
+        if (*p < ' ' || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0))
+            return true;
+    for (size_t i = 0; i < sizeof(unprintable) / sizeof(unprintable[0]); i++)
+        if (strstr(text, unprintable[i]))
+            return true;
+    return false;
 }
 
 static int read_text(struct binder *b, const struct bind_field *f, const struct ynode *node,
@@ -167,11 +197,10 @@ static int read_text(struct binder *b, const struct bind_field *f, const struct 
     if (n >= f->size)
         return bind_refuse(b, E2BIG, node, "%s is longer than %zu characters",
                            ynode_describe(b->arena, node), f->size - 1);
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)node->text[i] < ' ' || node->text[i] == 0x7f)
-            return bind_refuse(b, EINVAL, node, "control characters are not allowed");
-    if (f->text_ok && !f->text_ok(node->text))
-        return expected(b, node, f->pattern);
+    if (has_controls(node->text))
+        return bind_refuse(b, EINVAL, node, "control characters are not allowed");
+    if (f->shape && !f->shape->ok(node->text))
+        return expected(b, node, f->shape->words);
     memset(value, 0, f->size);
     memcpy(value, node->text, n);
     return 0;
@@ -265,6 +294,8 @@ static int read_list(struct binder *b, const struct bind_field *f, const struct 
 
     if (node->kind != YNODE_LIST && !single)
         return expected(b, node, "a list");
+    if (single && f->item->type == BIND_STRUCT && node->kind != YNODE_MAP)
+        return expected(b, node, f->words ? f->words : "a list of mappings, or one mapping");
     if ((double)count > f->high)
         return too_many(b, f, node);
     list->items = arena_alloc(b->arena, count * f->size);
@@ -274,6 +305,26 @@ static int read_list(struct binder *b, const struct bind_field *f, const struct 
     if (single)
         return read_item(b, f->item, node, list->items);
     return read_items(b, f, node, list->items);
+}
+
+/* One `key: mapping` of a map, into `item`. */
+static int read_map_item(struct binder *b, const struct bind_field *f, const struct ynode *key,
+                         const struct ynode *value, char *item)
+{
+    struct bind_field text = { .type = BIND_TEXT, .size = f->key_size, .shape = f->shape };
+    size_t path;
+    int r;
+
+    if (f->table->init)
+        f->table->init(item);
+    r = read_text(b, &text, key, item + f->key_offset);
+    if (r < 0)
+        return r;
+    path = bind_enter(b, key->text);
+    r = bind_read(b, f->table, value, item);
+    if (r == 0)
+        bind_leave(b, path);
+    return r;
 }
 
 static int read_map(struct binder *b, const struct bind_field *f, const struct ynode *node,
@@ -288,20 +339,11 @@ static int read_map(struct binder *b, const struct bind_field *f, const struct y
     if (!list->items)
         return out_of_memory(b);
     for (size_t i = 0; i < node->count; i++) {
-        char *item = (char *)list->items + i * f->size;
-        struct bind_field key = { .type = BIND_TEXT, .size = f->key_size };
-        size_t path = bind_enter(b, node->keys[i]->text);
-        int r;
+        int r = read_map_item(b, f, node->keys[i], node->items[i],
+                              (char *)list->items + i * f->size);
 
-        if (f->table->init)
-            f->table->init(item);
-        r = read_text(b, &key, node->keys[i], item + f->key_offset);
-
-        if (r == 0)
-            r = bind_read(b, f->table, node->items[i], item);
         if (r < 0)
             return r;
-        bind_leave(b, path);
     }
     return 0;
 }
@@ -354,6 +396,17 @@ static int unknown_key(struct binder *b, const struct bind_table *table, const s
     return r;
 }
 
+/* A mapping may be left empty; and a choice may be called null. */
+static bool is_nothing(const struct bind_field *f, const struct ynode *value)
+{
+    if (!ynode_is_null(value) || f->type == BIND_STRUCT)
+        return false;
+    for (int i = 0; f->type == BIND_CHOICE && f->names[i]; i++)
+        if (!strcmp(f->names[i], value->text))
+            return false;
+    return true;
+}
+
 static int read_field(struct binder *b, const struct bind_table *table, const struct ynode *map,
                       size_t i, char *object)
 {
@@ -365,7 +418,7 @@ static int read_field(struct binder *b, const struct bind_table *table, const st
     if (row < 0)
         return unknown_key(b, table, map->keys[i]);
     path = bind_enter(b, f->key);
-    if (ynode_is_null(map->items[i]) && f->type != BIND_STRUCT && f->type != BIND_CUSTOM)
+    if (is_nothing(f, map->items[i]))
         r = bind_refuse(b, EINVAL, map->keys[i], "has no value");
     else
         r = bind_read_value(b, f, map->items[i], object + f->offset);
@@ -436,11 +489,13 @@ static const struct ynode *map_at(const struct ynode *node, const struct bind_he
 }
 
 struct bind_head bind_position(const struct ynode *root, const struct bind_head *head,
-                               const char *key)
+                               const char *key, size_t item)
 {
     const struct ynode *value = ynode_get(map_at(root, head), key);
     struct bind_head at = *head;
 
+    if (value && value->kind == YNODE_LIST && item < value->count)
+        value = value->items[item];
     if (value) {
         at.line = value->line;
         at.column = value->column;

@@ -64,6 +64,13 @@ struct bind_custom {
     const char *schema; /* JSON Schema of the value, without "description" */
 };
 
+/* What a text must look like. */
+struct bind_shape {
+    bool (*ok)(const char *text);
+    const char *words; /* for sentences: "allowed: …" */
+    const char *regex; /* for the JSON Schema, which may be a little more generous */
+};
+
 struct bind_field {
     const char *key;
     enum bind_type type;
@@ -77,14 +84,15 @@ struct bind_field {
     const struct bind_field *item;  /* list, array: how one item is read */
     size_t key_offset;              /* map: the char array for the key */
     size_t key_size;
-    const char *pattern; /* text: what is allowed, in words; see bind_table.text_ok */
-    bool (*text_ok)(const char *text);
+    const struct bind_shape *shape; /* text, key of a map; NULL: anything */
+    const char *words;              /* list that takes a single mapping, too: what is allowed */
     const struct bind_custom *custom;
     const char *help; /* one sentence, for the JSON Schema */
 };
 
 struct bind_table {
-    const char *what;                /* "GPU", "workload": for sentences */
+    const char *what; /* "a GPU", "a workload": for sentences */
+    const char *def;  /* its name in the JSON Schema's $defs; NULL: written in place */
     const struct bind_field *fields; /* ends with a NULL key; at most 64 */
     /* Checks that need several members. May be NULL. */
     int (*check)(struct binder *b, const struct ynode *node, void *object);
@@ -99,6 +107,7 @@ struct binder {
     struct why *why;
     struct text path;    /* the key being read: gpus[1].power_limit */
     const void *context; /* what custom readers need; theirs to interpret */
+    size_t phases;       /* read from compact activities so far: the document does not bound them */
 };
 
 /* Reads a mapping (or nothing: an empty one) into `object`, whose members hold the defaults. */
@@ -127,11 +136,11 @@ bool bind_is_set(const struct bind_table *table, const void *object, const char 
 void bind_mark(const struct bind_table *table, void *object, const char *key, bool given);
 
 /*
- * Where the value of `key` stands in the mapping that begins at `head`; the mapping itself when it has no
- * such key. For checks made long after reading, while the document is still there.
+ * Where the value of `key` (if that is a list: its item) stands in the mapping that begins at `head`; the
+ * mapping itself when it has no such key. For checks made long after reading, while the document is there.
  */
 struct bind_head bind_position(const struct ynode *root, const struct bind_head *head,
-                               const char *key);
+                               const char *key, size_t item);
 
 /* Gives `onto` every member that was given in `from` (nested structs member by member). */
 void bind_merge(const struct bind_table *table, void *onto, const void *from);
@@ -142,8 +151,14 @@ void bind_print(struct text *out, const struct bind_table *table, const void *ob
 /* Appends `text` as a YAML scalar, quoted only where it must be. */
 void bind_print_text(struct text *out, const char *text);
 
-/* Appends the JSON Schema of a mapping. Tables met on the way are written in place. */
+/*
+ * Appends the members of the JSON Schema of a mapping, each line behind the first indented. Tables met on
+ * the way are written in place, or as a reference to their `def`.
+ */
 void bind_schema(struct text *out, const struct bind_table *table, int indent);
+
+/* Appends `text` as a JSON string. */
+void bind_json_text(struct text *out, const char *text);
 
 /* Rows. S is the struct, m the member. */
 /* clang-format off */
@@ -158,9 +173,9 @@ void bind_schema(struct text *out, const struct bind_table *table, int indent);
       .flags = f, .help = h }
 #define BIND_ROW_TEXT(k, S, m, f, h) \
     { .key = k, .type = BIND_TEXT, BIND_AT(S, m), .size = sizeof(((struct S *)0)->m), .flags = f, .help = h }
-#define BIND_ROW_CHECKED(k, S, m, f, okay, words, h)                                          \
+#define BIND_ROW_SHAPED(k, S, m, f, s, h)                                                    \
     { .key = k, .type = BIND_TEXT, BIND_AT(S, m), .size = sizeof(((struct S *)0)->m),        \
-      .flags = f, .text_ok = okay, .pattern = words, .help = h }
+      .flags = f, .shape = s, .help = h }
 #define BIND_ROW_CHOICE(k, S, m, n, h) \
     { .key = k, .type = BIND_CHOICE, BIND_AT(S, m), .names = n, .help = h }
 #define BIND_ROW_STRUCT(k, S, m, t, h) \

@@ -50,20 +50,6 @@ void bind_print_text(struct text *out, const char *s)
     text_add(out, "\"");
 }
 
-static void print_real(struct text *out, double v)
-{
-    size_t start = out->length;
-    double back;
-
-    /* The shortest form that reads back as the same number. */
-    for (int digits = 6; digits <= 17; digits++) {
-        text_cut(out, start);
-        text_addf(out, "%.*g", digits, v);
-        if (parse_real(text_str(out) + start, &back) == 0 && back == v)
-            return;
-    }
-}
-
 static bool is_scalar(enum bind_type type)
 {
     return type <= BIND_CHOICE;
@@ -188,7 +174,7 @@ void bind_print(struct text *out, const struct bind_table *table, const void *ob
 
 /* --- JSON Schema ----------------------------------------------------------------------------- */
 
-static void json_text(struct text *out, const char *s)
+void bind_json_text(struct text *out, const char *s)
 {
     text_add(out, "\"");
     for (; *s; s++)
@@ -200,16 +186,16 @@ static void schema_value(struct text *out, const struct bind_field *f, int inden
 
 static void schema_choice(struct text *out, const struct bind_field *f)
 {
-    bool boolean = false;
+    bool null = false;
 
     text_add(out, "\"enum\": [");
     for (int i = 0; f->names[i]; i++) {
         text_add(out, i ? ", " : "");
-        json_text(out, f->names[i]);
-        boolean |= !strcmp(f->names[i], "off") || !strcmp(f->names[i], "on");
+        bind_json_text(out, f->names[i]);
+        null |= !strcmp(f->names[i], "null");
     }
-    /* YAML 1.1 readers hand over a plain on or off as a boolean. */
-    text_add(out, boolean ? ", true, false]" : "]");
+    /* Other readers hand over a plain null as nothing. */
+    text_add(out, null ? ", null]" : "]");
 }
 
 static void schema_list(struct text *out, const struct bind_field *f, int indent)
@@ -226,57 +212,72 @@ static void schema_list(struct text *out, const struct bind_field *f, int indent
     text_add(out, single ? " } }]" : " }");
 }
 
-static void schema_quantity(struct text *out, const struct bind_field *f)
+/* A plain 12.4 or 0000:06:00.0 is a number to other readers: a regex is for those that are text. */
+static void schema_text(struct text *out, const struct bind_field *f)
 {
-    static const char pattern[] = "\"pattern\": \"^[-+]?([0-9]*\\\\.?[0-9]+ ?[A-Za-z%/]*)+$\"";
-
-    if (f->flags & BIND_BARE)
-        text_addf(out, "\"type\": [\"string\", \"number\"], %s", pattern);
-    else
-        text_addf(out, "\"type\": \"string\", %s", pattern);
+    text_addf(out, "\"type\": [\"string\", \"number\"], \"minLength\": 1, \"maxLength\": %zu",
+              f->size - 1);
+    if (f->shape) {
+        text_add(out, ", \"pattern\": ");
+        bind_json_text(out, f->shape->regex);
+    }
 }
 
-/* Numbers may be written as text ("0x20b0"), so whole numbers accept both. */
+static void schema_map(struct text *out, const struct bind_field *f, int indent)
+{
+    text_addf(out, "\"type\": \"object\", \"maxProperties\": %.0f, ", f->high);
+    if (f->shape) {
+        text_add(out, "\"propertyNames\": { \"pattern\": ");
+        bind_json_text(out, f->shape->regex);
+        text_add(out, " }, ");
+    }
+    text_add(out, "\"additionalProperties\": { ");
+    schema_value(out, &(struct bind_field){ .type = BIND_STRUCT, .table = f->table }, indent);
+    text_add(out, " }");
+}
+
 static void schema_number(struct text *out, const struct bind_field *f)
 {
-    const char *type = f->type == BIND_REAL ? "number" : "integer";
+    bool real = f->type == BIND_REAL;
 
-    text_addf(out, "\"type\": \"%s\", \"minimum\": %.17g, \"maximum\": %.17g", type, f->low,
-              f->high);
+    text_addf(out, "\"type\": \"%s\", ", real ? "number" : "integer");
+    text_addf(out,
+              real ? "\"minimum\": %.10g, \"maximum\": %.10g"
+                   : "\"minimum\": %.0f, \"maximum\": %.0f",
+              f->low, f->high);
 }
 
 static void schema_value(struct text *out, const struct bind_field *f, int indent)
 {
     switch (f->type) {
     case BIND_BOOL:
-        text_add(out, "\"type\": \"boolean\"");
+        text_add(out, "\"enum\": [true, false, \"yes\", \"no\", \"on\", \"off\"]");
         break;
     case BIND_INT:
     case BIND_REAL:
         schema_number(out, f);
         break;
     case BIND_QUANTITY:
-        schema_quantity(out, f);
+        unit_schema(out, f->unit, f->flags & BIND_BARE ? UNIT_BARE_SHOWN : UNIT_BARE_REFUSED);
         break;
     case BIND_TEXT:
-        text_addf(out, "\"type\": [\"string\", \"number\"], \"maxLength\": %zu", f->size - 1);
+        schema_text(out, f);
         break;
     case BIND_CHOICE:
         schema_choice(out, f);
         break;
     case BIND_STRUCT:
-        bind_schema(out, f->table, indent);
+        if (f->table->def)
+            text_addf(out, "\"$ref\": \"#/$defs/%s\"", f->table->def);
+        else
+            bind_schema(out, f->table, indent);
         break;
     case BIND_ARRAY:
     case BIND_LIST:
         schema_list(out, f, indent);
         break;
     case BIND_MAP:
-        text_addf(out,
-                  "\"type\": \"object\", \"maxProperties\": %.0f, \"additionalProperties\": { ",
-                  f->high);
-        bind_schema(out, f->table, indent);
-        text_add(out, " }");
+        schema_map(out, f, indent);
         break;
     case BIND_CUSTOM:
         text_add(out, f->custom->schema);
@@ -284,42 +285,38 @@ static void schema_value(struct text *out, const struct bind_field *f, int inden
     }
 }
 
-static void schema_required(struct text *out, const struct bind_table *table, int indent)
+static void schema_required(struct text *out, const struct bind_table *table)
 {
-    const char *before = "";
+    const char *before = ", \"required\": [";
 
     for (int i = 0; table->fields[i].key; i++) {
         if (!(table->fields[i].flags & BIND_REQUIRED))
             continue;
-        if (!*before) {
-            text_add(out, ",\n");
-            pad(out, indent);
-            text_add(out, "\"required\": [");
-        }
         text_add(out, before);
-        json_text(out, table->fields[i].key);
+        bind_json_text(out, table->fields[i].key);
         before = ", ";
     }
-    text_add(out, *before ? "]" : "");
+    text_add(out, strlen(before) == 2 ? "]" : "");
 }
 
 void bind_schema(struct text *out, const struct bind_table *table, int indent)
 {
-    text_add(out, "\"type\": [\"object\", \"null\"], \"additionalProperties\": false,\n");
-    pad(out, indent);
-    text_add(out, "\"properties\": {\n");
+    /* What is written in place may also be left empty. */
+    text_addf(out, "\"type\": %s, \"additionalProperties\": false",
+              table->def ? "\"object\"" : "[\"object\", \"null\"]");
+    schema_required(out, table);
+    text_add(out, ", \"properties\": {\n");
     for (int i = 0; table->fields[i].key; i++) {
         const struct bind_field *f = &table->fields[i];
 
         pad(out, indent + 2);
-        json_text(out, f->key);
+        bind_json_text(out, f->key);
         text_add(out, ": { \"description\": ");
-        json_text(out, f->help ? f->help : "");
+        bind_json_text(out, f->help ? f->help : "");
         text_add(out, ", ");
         schema_value(out, f, indent + 2);
         text_add(out, table->fields[i + 1].key ? " },\n" : " }\n");
     }
     pad(out, indent);
     text_add(out, "}");
-    schema_required(out, table, indent);
 }

@@ -5,6 +5,7 @@
  */
 #include "sim/clock.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,10 +19,12 @@
 
 static int parse_speed(const char *text, struct clock_command *c, struct why *why)
 {
+    int r = parse_real(text, &c->speed);
+
     c->kind = CLOCK_SPEED;
-    if (parse_real(text, &c->speed) < 0)
+    if (r == -EINVAL)
         return why_set(why, EINVAL, "'%s' is not a speed; allowed: a number, 1 is real time", text);
-    if (c->speed < 0 || c->speed > SPEED_MAX)
+    if (r < 0 || c->speed < 0 || c->speed > SPEED_MAX)
         return why_set(why, ERANGE, "speed %s is out of range; allowed: 0 to %.0f", text,
                        SPEED_MAX);
     return 0;
@@ -49,6 +52,9 @@ int clock_parse(const char *text, struct clock_command *c, struct why *why)
     if (parse_trim(text, buf, sizeof(buf)) < 0)
         return why_set(why, E2BIG, "a clock command is at most %zu characters long",
                        sizeof(buf) - 1);
+    for (char *p = buf; *p; p++)
+        if (isspace((unsigned char)*p))
+            *p = ' '; /* a sentence about it stays on its line */
     n = sscanf(buf, "%15s %31s %c", word, argument, &more);
     if (n == 2 && !strcmp(word, "speed"))
         return parse_speed(argument, c, why);

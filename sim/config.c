@@ -101,14 +101,57 @@ static bool node_name_ok(const char *text)
     return isalnum((unsigned char)*text);
 }
 
+/* "0-31,64-95": numbers and ranges that go up. */
 static bool cpu_list_ok(const char *text)
 {
-    return isdigit((unsigned char)*text) && strspn(text, "0123456789-,") == strlen(text);
+    unsigned long first, last;
+    char *end;
+
+    do {
+        if (!isdigit((unsigned char)*text))
+            return false;
+        first = last = strtoul(text, &end, 10);
+        if (*end == '-') {
+            if (!isdigit((unsigned char)end[1]))
+                return false;
+            last = strtoul(end + 1, &end, 10);
+        }
+        if (first > last || last > 65535)
+            return false;
+        text = end + 1;
+    } while (*end == ',');
+    return !*end;
 }
+
+/* clang-format off */
+static const struct bind_shape uuid_shape = {
+    uuid_ok, "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx in hexadecimal",
+    "^GPU-[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+};
+static const struct bind_shape serial_shape = { serial_ok, "digits", "^[0-9]+$" };
+static const struct bind_shape bus_id_shape = {
+    bus_id_ok, "a bus id in hexadecimal like 0000:06:00.0, its device at most 1f and its function at most 7",
+    "^([0-9a-fA-F]{4}){1,2}:[0-9a-fA-F]{2}:[01][0-9a-fA-F][.][0-7]$",
+};
+static const struct bind_shape driver_version_shape = {
+    driver_version_ok, "X.Y or X.Y.Z", "^[0-9]+([.][0-9]+){1,2}$",
+};
+static const struct bind_shape cuda_version_shape = { cuda_version_ok, "X.Y", "^[0-9]+[.][0-9]+$" };
+static const struct bind_shape nvml_version_shape = {
+    nvml_version_ok, "two to four numbers with dots", "^[0-9]+([.][0-9]+){1,3}$",
+};
+static const struct bind_shape node_name_shape = {
+    node_name_ok, "a host name: letters, digits, '-' and '.', beginning with a letter or digit",
+    "^[A-Za-z0-9][A-Za-z0-9.-]*$",
+};
+static const struct bind_shape cpu_list_shape = {
+    cpu_list_ok, "CPUs below 65536 like 0-31,64-95", "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$",
+};
+/* clang-format on */
 
 /* --- profile: a name, `cycle`, or a list ----------------------------------------------------- */
 
-static int check_profile_name(struct binder *b, const struct ynode *node)
+static int check_profile_name(struct binder *b, const struct ynode *node, bool in_list)
 {
     const struct config *cfg = b->context;
     struct text hint = TEXT_INIT;
@@ -120,8 +163,8 @@ static int check_profile_name(struct binder *b, const struct ynode *node)
     if (profile_find(&cfg->profiles, node->text) >= 0)
         return 0;
     suggest_add(&hint, node->text, profile_name_at, &cfg->profiles);
-    r = bind_refuse(b, EINVAL, node, "%s is not a profile%s (or cycle)",
-                    ynode_describe(b->arena, node), text_str(&hint));
+    r = bind_refuse(b, EINVAL, node, "%s is not a profile%s%s", ynode_describe(b->arena, node),
+                    text_str(&hint), in_list ? "" : ", or cycle");
     text_release(&hint);
     return r;
 }
@@ -152,7 +195,7 @@ static int read_profile(struct binder *b, const struct ynode *node, void *member
                            CONFIG_GPUS_MAX);
     for (size_t i = 0; i < count; i++) {
         const struct ynode *item = list ? node->items[i] : node;
-        int r = check_profile_name(b, item);
+        int r = check_profile_name(b, item, list);
 
         if (r < 0)
             return r;
@@ -204,8 +247,12 @@ static void print_mode(struct text *out, const void *member, int indent)
     text_addf(out, " %04o\n", (unsigned)*(const int64_t *)member);
 }
 
-static const struct bind_custom mode_custom = { read_mode, print_mode,
-                                                "\"type\": [\"string\", \"integer\"]" };
+/* A plain 0644 is a number to most readers. */
+static const struct bind_custom mode_custom = {
+    read_mode,
+    print_mode,
+    "\"type\": [\"string\", \"integer\"], \"pattern\": \"^[0-7]{3,5}$\"",
+};
 
 /* --- faults ---------------------------------------------------------------------------------- */
 
@@ -232,22 +279,29 @@ static void print_fault(struct text *out, const void *member, int indent)
     text_add(out, "\n");
 }
 
-static const struct bind_custom fault_custom = { read_fault, print_fault, "\"type\": \"string\"" };
+static const struct bind_custom fault_custom = { read_fault, print_fault,
+                                                 "\"$ref\": \"#/$defs/fault\"" };
+
+static const struct bind_table fault_table;
 
 static int check_fault(struct binder *b, const struct ynode *node, void *object)
 {
     struct fault_spec *f = object;
 
     if (f->for_ns && f->fault.for_ns)
-        return bind_refuse(b, EINVAL, node, "gives the duration twice");
+        return bind_refuse(b, EINVAL, ynode_key(node, "for"),
+                           "gives the duration twice: here and in 'fault'");
     if (!f->for_ns)
         f->for_ns = f->fault.for_ns;
     if (f->for_ns && !fault_lasts(&f->fault))
-        return bind_refuse(b, EINVAL, ynode_get(node, "for"),
+        return bind_refuse(b, EINVAL, ynode_key(node, "for"),
                            "this fault happens at once and has no duration");
     if (f->every_ns && f->every_ns < f->for_ns)
-        return bind_refuse(b, ERANGE, node, "'every' is shorter than the fault lasts");
-    f->fault.for_ns = 0; /* printed by its own key */
+        return bind_refuse(b, ERANGE, ynode_get(node, "every"),
+                           "'every' is shorter than the fault lasts");
+    /* It is printed by its own key. */
+    f->fault.for_ns = 0;
+    bind_mark(&fault_table, f, "for", f->for_ns != 0);
     return 0;
 }
 
@@ -255,12 +309,12 @@ static int check_fault(struct binder *b, const struct ynode *node, void *object)
 
 /* clang-format off */
 static const struct bind_field fault_fields[] = {
-    CONFIG_TIME("at", fault_spec, at_ns, 0, 3.2e16, 0, "Simulated time."),
+    CONFIG_TIME("at", fault_spec, at_ns, 0, TIME_MAX_NS, 0, "Simulated time."),
     BIND_ROW_TEXT("gpu", fault_spec, gpu, BIND_REQUIRED, "GPU by index, UUID or bus id, or all."),
     { .key = "fault", .type = BIND_CUSTOM, BIND_AT(fault_spec, fault), .custom = &fault_custom,
       .size = sizeof(struct fault), .flags = BIND_REQUIRED, .help = "What happens, for example 'xid 79'." },
-    CONFIG_TIME("for", fault_spec, for_ns, 1e6, 3.2e16, 0, "How long; until recover where it is not given."),
-    CONFIG_TIME("every", fault_spec, every_ns, 1e6, 3.2e16, 0, "Again after so long."),
+    CONFIG_TIME("for", fault_spec, for_ns, NS_PER_MS, TIME_MAX_NS, 0, "How long; until recover where it is not given."),
+    CONFIG_TIME("every", fault_spec, every_ns, NS_PER_MS, TIME_MAX_NS, 0, "Again after so long."),
     { 0 },
 };
 static const struct bind_table fault_table = { .what = "a fault", .fields = fault_fields, .check = check_fault };
@@ -285,6 +339,7 @@ static int check_model_name(struct binder *b, const struct ynode *node, const ch
 
 static int check_gpu(struct binder *b, const struct ynode *node, void *object)
 {
+    static const char *const of_one[] = { "uuid", "bus_id", "serial" };
     const struct gpu_spec *g = object;
     const struct ynode *at = ynode_get(node, "model");
     size_t path = at ? bind_enter(b, "model") : b->path.length;
@@ -293,8 +348,10 @@ static int check_gpu(struct binder *b, const struct ynode *node, void *object)
     if (r < 0)
         return r;
     bind_leave(b, path);
-    if (g->count > 1 && (*g->uuid || *g->bus_id || *g->serial))
-        return bind_refuse(b, EINVAL, node, "several GPUs cannot share a uuid, bus_id or serial");
+    for (size_t i = 0; i < sizeof(of_one) / sizeof(of_one[0]); i++)
+        if (g->count > 1 && bind_is_set(&gpu_table, g, of_one[i]))
+            return bind_refuse(b, EINVAL, ynode_key(node, of_one[i]),
+                               "%lld GPUs cannot share one %s", (long long)g->count, of_one[i]);
     return 0;
 }
 
@@ -302,10 +359,10 @@ static int check_gpu(struct binder *b, const struct ynode *node, void *object)
 static const struct bind_field gpu_fields[] = {
     BIND_ROW_INT("count", gpu_spec, count, 0, CONFIG_GPUS_MAX, 0, "How many like this."),
     BIND_ROW_TEXT("model", gpu_spec, model, 0, "Model, by name or product."),
-    BIND_ROW_CHECKED("uuid", gpu_spec, uuid, 0, uuid_ok, "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx in hexadecimal", "UUID."),
-    BIND_ROW_CHECKED("serial", gpu_spec, serial, 0, serial_ok, "digits", "Serial number."),
-    BIND_ROW_CHECKED("bus_id", gpu_spec, bus_id, 0, bus_id_ok, "a bus id like 0000:06:00.0", "PCI bus id."),
-    BIND_ROW_INT("minor", gpu_spec, minor, 0, 247, 0, "Minor number: N of /dev/nvidiaN."),
+    BIND_ROW_SHAPED("uuid", gpu_spec, uuid, 0, &uuid_shape, "UUID."),
+    BIND_ROW_SHAPED("serial", gpu_spec, serial, 0, &serial_shape, "Serial number."),
+    BIND_ROW_SHAPED("bus_id", gpu_spec, bus_id, 0, &bus_id_shape, "PCI bus id."),
+    BIND_ROW_INT("minor", gpu_spec, minor, 0, MINOR_MAX, 0, "Minor number: N of /dev/nvidiaN."),
     BIND_ROW_INT("numa_node", gpu_spec, numa_node, -1, 1023, 0, "NUMA node; -1 for none."),
     BIND_ROW_INT("module_id", gpu_spec, module_id, 1, 4096, 0, "Place on the baseboard."),
     BIND_ROW_CUSTOM("profile", gpu_spec, profile, &profile_custom, "Behaviour."),
@@ -331,15 +388,15 @@ static void gpu_spec_init(void *spec)
 }
 
 const struct bind_table gpu_table = {
-    .what = "a GPU", .fields = gpu_fields, .check = check_gpu, .init = gpu_spec_init,
+    .what = "a GPU", .def = "gpu", .fields = gpu_fields, .check = check_gpu, .init = gpu_spec_init,
 };
 static const struct bind_field gpu_item = { .type = BIND_STRUCT, .table = &gpu_table };
 static const struct bind_field workload_item = { .type = BIND_STRUCT, .table = &workload_table };
 
 static const struct bind_field driver_fields[] = {
-    BIND_ROW_CHECKED("version", driver_spec, version, 0, driver_version_ok, "X.Y or X.Y.Z", "Driver version."),
-    BIND_ROW_CHECKED("cuda", driver_spec, cuda, 0, cuda_version_ok, "X.Y", "CUDA version of the driver."),
-    BIND_ROW_CHECKED("nvml", driver_spec, nvml, 0, nvml_version_ok, "numbers with dots", "NVML version."),
+    BIND_ROW_SHAPED("version", driver_spec, version, 0, &driver_version_shape, "Driver version."),
+    BIND_ROW_SHAPED("cuda", driver_spec, cuda, 0, &cuda_version_shape, "CUDA version of the driver."),
+    BIND_ROW_SHAPED("nvml", driver_spec, nvml, 0, &nvml_version_shape, "NVML version."),
     BIND_ROW_CHOICE("kernel_module", driver_spec, kernel_module, kernel_module_names, "Flavour of the kernel module."),
     { 0 },
 };
@@ -353,18 +410,22 @@ static const struct bind_field pci_fields[] = {
 };
 static const struct bind_table pci_table = { .what = "pci", .fields = pci_fields };
 
+static const struct bind_table numa_table;
+
 static int check_numa(struct binder *b, const struct ynode *node, void *object)
 {
-    const struct numa_spec *n = object;
+    struct numa_spec *n = object;
 
+    if (n->cpus.count && !bind_is_set(&numa_table, n, "nodes"))
+        n->nodes = (int64_t)n->cpus.count;
     if (n->cpus.count && n->cpus.count != (size_t)n->nodes)
-        return bind_refuse(b, EINVAL, node, "lists CPUs of %zu nodes; allowed: one list for each of the %lld nodes",
-                           n->cpus.count, (long long)n->nodes);
+        return bind_refuse(b, EINVAL, ynode_get(node, "cpus"), "lists the CPUs of %zu node%s; allowed: one list for each of %lld",
+                           n->cpus.count, n->cpus.count == 1 ? "" : "s", (long long)n->nodes);
     return 0;
 }
 
 static const struct bind_field cpu_item = { .type = BIND_TEXT, .size = sizeof(struct cpu_list),
-                                            .text_ok = cpu_list_ok, .pattern = "a list of CPUs like 0-31,64-95" };
+                                            .shape = &cpu_list_shape };
 static const struct bind_field numa_fields[] = {
     BIND_ROW_INT("nodes", numa_spec, nodes, 1, 1024, 0, "NUMA nodes; GPUs are dealt out evenly."),
     BIND_ROW_LIST("cpus", numa_spec, cpus, &cpu_item, struct cpu_list, 1024, 0, "CPUs of each node."),
@@ -385,7 +446,16 @@ static const struct bind_field nvlink_fields[] = {
     BIND_ROW_LIST("links", nvlink_spec, links, &nvlink_pair_item, struct nvlink_pair, 65536, 0, "Links one by one, instead of a topology."),
     { 0 },
 };
-static const struct bind_table nvlink_table = { .what = "nvlink", .fields = nvlink_fields };
+static const struct bind_table nvlink_table;
+
+static int check_nvlink(struct binder *b, const struct ynode *node, void *object)
+{
+    if (bind_is_set(&nvlink_table, object, "topology") && bind_is_set(&nvlink_table, object, "links"))
+        return bind_refuse(b, EINVAL, ynode_key(node, "links"), "gives both 'topology' and 'links'; allowed: one of them");
+    return 0;
+}
+
+static const struct bind_table nvlink_table = { .what = "nvlink", .fields = nvlink_fields, .check = check_nvlink };
 
 static const struct bind_field access_fields[] = {
     BIND_ROW_CHOICE("dev", access_spec, dev, dev_mode_names, "What device nodes are."),
@@ -416,12 +486,14 @@ static const struct bind_field node_metrics_fields[] = {
 static const struct bind_table node_metrics_table = { .what = "metrics", .fields = node_metrics_fields };
 
 static const struct bind_field node_gpu_fields[] = {
-    BIND_ROW_CHECKED("id", node_gpu, id, BIND_REQUIRED, uuid_ok, "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx in hexadecimal", "UUID."),
+    BIND_ROW_SHAPED("id", node_gpu, id, BIND_REQUIRED, &uuid_shape, "UUID."),
     BIND_ROW_STRUCT("metrics", node_gpu, metrics, &node_metrics_table, "What it shows."),
     { 0 },
 };
 static const struct bind_table node_gpu_table = { .what = "a GPU of a node", .fields = node_gpu_fields };
 static const struct bind_field node_gpu_item = { .type = BIND_STRUCT, .table = &node_gpu_table };
+
+static const struct bind_table node_table;
 
 static int check_node(struct binder *b, const struct ynode *node, void *object)
 {
@@ -433,8 +505,10 @@ static int check_node(struct binder *b, const struct ynode *node, void *object)
     if (r < 0)
         return r;
     bind_leave(b, path);
+    if (!bind_is_set(&node_table, n, "gpus") && !bind_is_set(&node_table, n, "gpu-count"))
+        return bind_refuse(b, EINVAL, node, "a node needs the key 'gpus' or 'gpu-count'");
     if (n->gpu_count && n->gpus.count && (size_t)n->gpu_count != n->gpus.count)
-        return bind_refuse(b, EINVAL, ynode_get(node, "gpu-count"), "gpu-count is %lld, but %zu GPUs are listed",
+        return bind_refuse(b, EINVAL, ynode_get(node, "gpu-count"), "gpu-count is %lld, but 'gpus' lists %zu",
                            (long long)n->gpu_count, n->gpus.count);
     return 0;
 }
@@ -450,14 +524,14 @@ static const struct bind_table node_table = { .what = "a node", .fields = node_f
 
 static const struct bind_field config_fields[] = {
     BIND_ROW_INT("version", config, version, 1, 1, 0, "Version of this format."),
-    BIND_ROW_CHECKED("node", config, node, 0, node_name_ok, "a host name", "Name of the node."),
+    BIND_ROW_SHAPED("node", config, node, 0, &node_name_shape, "Name of the node."),
     BIND_ROW_STRUCT("driver", config, driver, &driver_table, "What the driver says of itself."),
     BIND_ROW_INT("seed", config, seed, 0, 9007199254740991.0, 0, "Seed of all randomness."),
     CONFIG_TIME("step", config, step_ns, 1e6, 6e10, 0, "Simulated time of one step."),
     BIND_ROW_REAL("speed", config, speed, 0, 1e6, "Simulated seconds per real second; 0 stands still."),
     CONFIG_TIME("update_interval", config, update_interval_ns, 1e6, 8.64e13, 0, "How often profiles give new readings."),
     BIND_ROW_CUSTOM("profile", config, profile, &profile_custom, "Behaviour of all GPUs: a profile, cycle, or a list."),
-    BIND_ROW_LIST("gpus", config, gpus, &gpu_item, struct gpu_spec, CONFIG_GPUS_MAX, BIND_SINGLE, "The GPUs: a list, or count and model."),
+    { .key = "gpus", .type = BIND_LIST, BIND_AT(config, gpus), .item = &gpu_item, .size = sizeof(struct gpu_spec), .high = CONFIG_GPUS_MAX, .flags = BIND_SINGLE, .words = "a list of GPUs, or one mapping like {count: 8, model: T4}", .help = "The GPUs: a list, or count and model." },
     BIND_ROW_MAP("overrides", config, overrides, &gpu_table, gpu_spec, CONFIG_GPUS_MAX, "What differs on single GPUs, by index or UUID."),
     BIND_ROW_STRUCT("pci", config, pci, &pci_table, "Bus addresses of GPUs that give none."),
     BIND_ROW_STRUCT("numa", config, numa, &numa_table, "NUMA nodes."),
@@ -468,7 +542,7 @@ static const struct bind_field config_fields[] = {
     BIND_ROW_LIST("workloads", config, workloads, &workload_item, struct workload_spec, CONFIG_WORKLOADS_MAX, 0, "What runs."),
     BIND_ROW_LIST("faults", config, faults, &fault_item, struct fault_spec, CONFIG_FAULTS_MAX, 0, "What breaks, and when."),
     { .key = "mig-strategy", .type = BIND_CHOICE, BIND_AT(config, mig_strategy), .names = mig_strategy_names, .flags = BIND_HIDDEN, .help = "mig_strategy, in the form with nodes." },
-    { .key = "nodes", .type = BIND_MAP, BIND_AT(config, nodes), .table = &node_table, .size = sizeof(struct node_spec), .key_offset = offsetof(struct node_spec, key), .key_size = sizeof(((struct node_spec *)0)->key), .high = 10000, .flags = BIND_HIDDEN, .help = "Nodes by name; one of them is picked." },
+    { .key = "nodes", .type = BIND_MAP, BIND_AT(config, nodes), .table = &node_table, .size = sizeof(struct node_spec), .key_offset = offsetof(struct node_spec, key), .key_size = sizeof(((struct node_spec *)0)->key), .high = CONFIG_NODES_MAX, .shape = &node_name_shape, .flags = BIND_HIDDEN, .help = "Nodes by name; one of them is picked." },
     { 0 },
 };
 /* clang-format on */
@@ -478,12 +552,13 @@ static int check_config(struct binder *b, const struct ynode *node, void *object
     struct config *cfg = object;
 
     if (bind_is_set(&config_table, cfg, "nodes") && bind_is_set(&config_table, cfg, "gpus"))
-        return bind_refuse(b, EINVAL, ynode_get(node, "nodes"),
+        return bind_refuse(b, EINVAL, ynode_key(node, "nodes"),
                            "gives both 'gpus' and 'nodes'; allowed: one of them");
     if (bind_is_set(&config_table, cfg, "mig-strategy")) {
         if (bind_is_set(&config_table, cfg, "mig_strategy"))
-            return bind_refuse(b, EINVAL, ynode_get(node, "mig-strategy"),
-                               "mig_strategy is given twice");
+            return bind_refuse(b, EINVAL, ynode_key(node, "mig-strategy"),
+                               "gives both 'mig_strategy' and 'mig-strategy'; allowed: one of "
+                               "them");
         bind_mark(&config_table, cfg, "mig_strategy", true);
     }
     return 0;
@@ -561,6 +636,7 @@ static const struct node_spec *pick_node(struct binder *b, const struct config *
                                          const char *wanted)
 {
     const struct node_spec *nodes = cfg->nodes.items;
+    const struct ynode *at = ynode_key(cfg->doc.root, "nodes");
     struct text hint = TEXT_INIT;
 
     for (size_t i = 0; wanted && i < cfg->nodes.count; i++)
@@ -570,12 +646,12 @@ static const struct node_spec *pick_node(struct binder *b, const struct config *
         return nodes;
     suggest_add(&hint, wanted ? wanted : "", node_name_at, &cfg->nodes);
     if (!cfg->nodes.count)
-        bind_refuse(b, EINVAL, ynode_get(cfg->doc.root, "nodes"), "nodes: there is no node");
+        bind_refuse(b, EINVAL, at, "nodes: there is no node");
+    else if (wanted)
+        bind_refuse(b, EINVAL, at, "nodes: there is no node '%s'%s", wanted, text_str(&hint));
     else
-        bind_refuse(b, EINVAL, ynode_get(cfg->doc.root, "nodes"),
-                    wanted ? "nodes: there is no node '%s'%s"
-                           : "nodes: there are several nodes, and none is picked by name%s%s",
-                    wanted ? wanted : "", text_str(&hint));
+        bind_refuse(b, EINVAL, at, "nodes: there are %zu nodes, and none is picked by name%s",
+                    cfg->nodes.count, text_str(&hint));
     text_release(&hint);
     return NULL;
 }
@@ -604,8 +680,8 @@ static int node_load(struct config *cfg, const struct node_metrics *m, struct gp
     bind_mark(&base_workload_table, w, "namespace", *w->namespace);
     bind_mark(&base_workload_table, w, "pod", *w->pod);
     bind_mark(&base_workload_table, w, "container", *w->container);
-    w->head.line = g->head.line;
-    w->head.column = g->head.column;
+    w->head.line = m->head.line;
+    w->head.column = m->head.column;
     bind_mark(&gpu_table, g, "workload", true);
     return 0;
 }
@@ -639,7 +715,7 @@ static int take_node(struct binder *b, struct config *cfg, const char *wanted)
 
     if (!node)
         return -EINVAL;
-    listed = node->gpus.items;
+    listed = node->gpus.count ? node->gpus.items : NULL;
     count = node->gpus.count ? node->gpus.count : (size_t)node->gpu_count;
     gpus = arena_alloc(&cfg->arena, count * sizeof(*gpus));
     if (!gpus)
@@ -653,6 +729,26 @@ static int take_node(struct binder *b, struct config *cfg, const char *wanted)
 
 /* --- reading --------------------------------------------------------------------------------- */
 
+/* The name that was asked for stands over the one that the file gives. */
+static int name_node(struct binder *b, struct config *cfg, const char *asked)
+{
+    const char *wanted = asked;
+
+    if (asked && !node_name_ok(asked))
+        return why_set(b->why, EINVAL, "'%s' is not the name of a node; allowed: %s", asked,
+                       node_name_shape.words);
+    if (!wanted && bind_is_set(&config_table, cfg, "node"))
+        wanted = cfg->node;
+    if (bind_is_set(&config_table, cfg, "nodes"))
+        return take_node(b, cfg, wanted);
+    if (asked && strlen(asked) >= sizeof(cfg->node))
+        return why_set(b->why, E2BIG, "the name of a node is at most %zu characters long",
+                       sizeof(cfg->node) - 1);
+    if (asked)
+        strcpy(cfg->node, asked);
+    return 0;
+}
+
 static int read_document(struct config *cfg, const char *text, size_t length,
                          const struct config_options *options, struct why *why)
 {
@@ -661,11 +757,10 @@ static int read_document(struct config *cfg, const char *text, size_t length,
 
     if (r == 0)
         r = bind_read(&b, &config_table, cfg->doc.root, cfg);
-    if (r == 0 && bind_is_set(&config_table, cfg, "nodes"))
-        r = take_node(&b, cfg, options->node);
-    else if (r == 0 && options->node && !bind_is_set(&config_table, cfg, "node"))
-        snprintf(cfg->node, sizeof(cfg->node), "%s", options->node);
-    if (r == 0 && !bind_is_set(&config_table, cfg, "gpus") && !cfg->gpus.items)
+    if (r == 0)
+        r = name_node(&b, cfg, options->node);
+    if (r == 0 && !bind_is_set(&config_table, cfg, "gpus") &&
+        !bind_is_set(&config_table, cfg, "nodes"))
         r = default_gpus(cfg);
     text_release(&b.path);
     return r;
@@ -722,6 +817,7 @@ int config_load(struct config *cfg, const char *path, const struct config_option
     char *text;
     int r = library_read_file(path, &text, &length, why);
 
+    *cfg = (struct config){ 0 };
     if (r < 0)
         return r;
     named.name = path;
@@ -745,17 +841,52 @@ void config_print(struct text *out, const struct config *cfg)
 
 /* --- JSON Schema ----------------------------------------------------------------------------- */
 
+static void gpu_schema(struct text *out)
+{
+    bind_schema(out, &gpu_table, 4);
+}
+
+static void workload_schema(struct text *out)
+{
+    bind_schema(out, &workload_table, 4);
+}
+
+static void own_workload_schema(struct text *out)
+{
+    bind_schema(out, &base_workload_table, 4);
+}
+
 void config_schema(struct text *out)
 {
+    static const struct {
+        const char *name;
+        void (*add)(struct text *out);
+    } defs[] = {
+        { "signal", signal_schema },
+        { "metrics", pins_schema },
+        { "phase", workload_phase_schema },
+        { "activity", workload_activity_schema },
+        { "limits", workload_limits_schema },
+        { "fault", fault_schema },
+        { "own_workload", own_workload_schema },
+        { "workload", workload_schema },
+        { "gpu", gpu_schema },
+    };
+    const char *before = "";
+
     text_add(out, "{\n"
                   "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
                   "  \"title\": \"fakegpufs node configuration\",\n"
-                  "  \"$defs\": {\n"
-                  "  \"signal\": { ");
-    signal_schema(out);
-    text_add(out, " },\n  \"activity\": { ");
-    workload_activity_schema(out);
-    text_add(out, " }\n  },\n  ");
+                  "  \"$defs\": {");
+    for (size_t i = 0; i < sizeof(defs) / sizeof(defs[0]); i++) {
+        text_addf(out, "%s\n    \"%s\": { ", before, defs[i].name);
+        defs[i].add(out);
+        text_add(out, " }");
+        before = ",";
+    }
+    text_add(
+        out,
+        "\n  },\n  \"not\": { \"type\": \"object\", \"required\": [\"gpus\", \"nodes\"] },\n  ");
     bind_schema(out, &config_table, 2);
     text_add(out, "\n}\n");
 }

@@ -16,7 +16,13 @@
 #include "sim/profile.h"
 #include "sim/workload.h"
 
-enum { CONFIG_GPUS_MAX = 4096, CONFIG_WORKLOADS_MAX = 16384, CONFIG_FAULTS_MAX = 65536 };
+enum {
+    CONFIG_GPUS_MAX = 4096,
+    CONFIG_NODES_MAX = 4096,
+    CONFIG_WORKLOADS_MAX = 16384,
+    CONFIG_FAULTS_MAX = 65536,
+    MINOR_MAX = 247, /* that can be asked for */
+};
 
 enum compute_mode {
     COMPUTE_DEFAULT,
@@ -172,9 +178,8 @@ extern const struct bind_table config_table, gpu_table;
 
 /* One GPU, worked out. */
 struct gpu_entry {
-    struct gpu_spec spec; /* with overrides merged in */
-    const struct gpu_spec *from,
-        *over; /* where it came from: an item of gpus, of overrides (or NULL) */
+    struct gpu_spec spec;        /* with overrides merged in */
+    const struct gpu_spec *from; /* the item of gpus it came from */
     const struct gpu_model *model;
     int profile; /* in config.profiles */
     char uuid[48], serial[24];
@@ -186,8 +191,9 @@ struct gpu_entry {
 struct config_options {
     const char *name;    /* of the text, for sentences */
     const char *schemas; /* directory that overrides or adds models and profiles; NULL: none */
-    const char *node;    /* which of `nodes:`; NULL: the config's own, or the only one */
-    char **environment;  /* NULL-terminated NAME=value; NULL: none is looked at */
+    const char *
+        node; /* name of the node, and which of `nodes:`; NULL: the config's own, or the only one */
+    char **environment; /* NULL-terminated NAME=value; NULL: none is looked at */
 };
 
 /*

@@ -20,58 +20,117 @@ struct resolver {
     const struct config *cfg;
     struct gpu_entry *entries;
     int count, room;
+    int *override_of; /* for each of cfg->overrides: the GPU it is about, or -1 */
     struct why *why;
 };
 
 /* --- sentences ------------------------------------------------------------------------------- */
 
-static int refuse_v(struct resolver *r, int err, const struct bind_head *head, const char *key,
-                    const char *path, const char *fmt, va_list ap)
+enum { NO_ITEM = -1 };
+
+/* "file:line:column: path.key: sentence" about the value of `key`, or about an item of that list. */
+static int refuse_v(struct resolver *r, int err, const struct bind_head *head, const char *path,
+                    const char *key, ptrdiff_t item, const char *fmt, va_list ap)
 {
-    struct bind_head at = bind_position(r->cfg->doc.root, head, key);
+    struct bind_head at = bind_position(r->cfg->doc.root, head, key, (size_t)item);
     struct text sentence = TEXT_INIT;
     int result;
 
+    text_addf(&sentence, "%s.%s", path, key);
+    if (item >= 0)
+        text_addf(&sentence, "[%td]", item);
+    text_add(&sentence, ": ");
     text_vaddf(&sentence, fmt, ap);
     if (at.line)
-        result = why_set(r->why, err, "%s:%d:%d: %s.%s: %s", r->cfg->source, at.line, at.column,
-                         path, key, text_str(&sentence));
-    else
-        result = why_set(r->why, err, "%s: %s.%s: %s", r->cfg->source, path, key,
+        result = why_set(r->why, err, "%s:%d:%d: %s", r->cfg->source, at.line, at.column,
                          text_str(&sentence));
+    else
+        result = why_set(r->why, err, "%s: %s", r->cfg->source, text_str(&sentence));
     text_release(&sentence);
     return result;
 }
 
-/* A refusal about a key of a GPU, wherever that key was given. */
+/* What the form with nodes calls a key of a GPU. */
+static const char *node_key(const char *key)
+{
+    static const char *const names[][2] = {
+        { "uuid", "id" },
+        { "memory", "gpu-memory" },
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(key, names[i][0]))
+            return names[i][1];
+    return key;
+}
+
+/* The node that was picked, or NULL in the other form. */
+static const struct node_spec *node_taken(const struct config *cfg)
+{
+    const struct node_spec *nodes = cfg->nodes.items;
+
+    for (size_t i = 0; i < cfg->nodes.count; i++)
+        if (!strcmp(nodes[i].key, cfg->node))
+            return &nodes[i];
+    return NULL;
+}
+
+static void add_gpu_path(struct text *path, const struct config *cfg, const struct gpu_spec *from)
+{
+    const struct ynode *gpus = ynode_get(cfg->doc.root, "gpus");
+    ptrdiff_t i = from - (const struct gpu_spec *)cfg->gpus.items;
+
+    if (cfg->nodes.count)
+        text_addf(path, "nodes.%s.gpus[%td]", cfg->node, i);
+    else if (gpus && gpus->kind == YNODE_LIST)
+        text_addf(path, "gpus[%td]", i);
+    else
+        text_add(path, "gpus");
+}
+
+/* The override that gave a key to a GPU, or NULL. The last one that did counts. */
+static const struct gpu_spec *override_with(const struct resolver *r, const struct gpu_entry *e,
+                                            const char *key)
+{
+    const struct gpu_spec *overrides = r->cfg->overrides.items;
+
+    for (size_t i = r->cfg->overrides.count; i-- > 0;)
+        if (r->override_of[i] == e - r->entries && bind_is_set(&gpu_table, &overrides[i], key))
+            return &overrides[i];
+    return NULL;
+}
+
+/* A refusal about a key of a GPU, wherever and under whatever name that key was given. */
 static int __attribute__((format(printf, 5, 6)))
 refuse_gpu(struct resolver *r, int err, const struct gpu_entry *e, const char *key, const char *fmt,
            ...)
 {
-    const struct gpu_spec *list = r->cfg->gpus.items;
-    bool over = e->over && bind_is_set(&gpu_table, e->over, key);
+    const struct gpu_spec *over = override_with(r, e, key);
+    const struct node_spec *node = over ? NULL : node_taken(r->cfg);
+    const struct bind_head *head = over ? &over->head : &e->from->head;
     struct text path = TEXT_INIT;
     va_list ap;
     int result;
 
-    if (over)
-        text_addf(&path, "overrides.%s", e->over->key);
-    else if (r->cfg->gpus.count > 1)
-        text_addf(&path, "gpus[%td]", e->from - list);
-    else
-        text_add(&path, "gpus");
+    if (over) {
+        text_addf(&path, "overrides.%s", over->key);
+    } else if (node && !strcmp(key, "memory")) {
+        text_addf(&path, "nodes.%s", node->key); /* it is said once for all of a node's GPUs */
+        head = &node->head;
+    } else {
+        add_gpu_path(&path, r->cfg, e->from);
+    }
     va_start(ap, fmt);
-    result = refuse_v(r, err, over ? &e->over->head : &e->from->head, key, text_str(&path), fmt,
-                      ap);
+    result = refuse_v(r, err, head, text_str(&path), node ? node_key(key) : key, NO_ITEM, fmt, ap);
     va_end(ap);
     text_release(&path);
     return result;
 }
 
-/* A refusal about a key of item `i` of a list. */
-static int __attribute__((format(printf, 7, 8)))
+/* A refusal about a key of item `i` of a list; where that is a list itself, about its `item`. */
+static int __attribute__((format(printf, 8, 9)))
 refuse_item(struct resolver *r, int err, const char *list, size_t i, const struct bind_head *head,
-            const char *key, const char *fmt, ...)
+            const char *key, ptrdiff_t item, const char *fmt, ...)
 {
     char path[64];
     va_list ap;
@@ -79,7 +138,7 @@ refuse_item(struct resolver *r, int err, const char *list, size_t i, const struc
 
     snprintf(path, sizeof(path), "%s[%zu]", list, i);
     va_start(ap, fmt);
-    result = refuse_v(r, err, head, key, path, fmt, ap);
+    result = refuse_v(r, err, head, path, key, item, fmt, ap);
     va_end(ap);
     return result;
 }
@@ -112,17 +171,21 @@ static void make_identity(const struct config *cfg, int index, struct gpu_entry 
         memcpy(e->serial, e->spec.serial, sizeof(e->serial));
 }
 
-static void make_address(const struct config *cfg, int index, struct gpu_entry *e)
+static int make_address(struct resolver *r, int index, struct gpu_entry *e)
 {
-    int64_t per_domain = (256 - cfg->pci.first_bus + cfg->pci.bus_step - 1) / cfg->pci.bus_step;
+    const struct pci_spec *pci = &r->cfg->pci;
+    int64_t per_domain = (256 - pci->first_bus + pci->bus_step - 1) / pci->bus_step;
+    int64_t domain = pci->domain + index / per_domain;
 
-    if (*e->spec.bus_id) {
-        bus_id_parse(e->spec.bus_id, &e->domain, &e->bus, &e->device, &e->function);
-        return;
-    }
-    e->domain = (uint32_t)(cfg->pci.domain + index / per_domain);
-    e->bus = (uint32_t)(cfg->pci.first_bus + index % per_domain * cfg->pci.bus_step);
+    if (*e->spec.bus_id)
+        return bus_id_parse(e->spec.bus_id, &e->domain, &e->bus, &e->device, &e->function);
+    if (domain > 0xffff)
+        return refuse_gpu(r, ERANGE, e, "bus_id", "no bus is left for GPU %d behind domain 0xffff",
+                          index);
+    e->domain = (uint32_t)domain;
+    e->bus = (uint32_t)(pci->first_bus + index % per_domain * pci->bus_step);
     e->device = e->function = 0;
+    return 0;
 }
 
 /* --- one GPU --------------------------------------------------------------------------------- */
@@ -130,18 +193,23 @@ static void make_address(const struct config *cfg, int index, struct gpu_entry *
 static int check_power_limit(struct resolver *r, struct gpu_entry *e)
 {
     const struct model_power *p = &e->model->power;
+    struct text given = TEXT_INIT;
+    int result;
 
     e->power_limit_mw = p->default_mw;
     if (!bind_is_set(&gpu_table, &e->spec, "power_limit"))
         return 0;
     e->power_limit_mw = e->spec.power_limit_mw;
-    if (e->power_limit_mw < p->min_mw || e->power_limit_mw > p->max_mw)
-        return refuse_gpu(r, ERANGE, e, "power_limit",
-                          "%" PRId64 "W is out of range; allowed for %s: %" PRId64 "W to %" PRId64
-                          "W",
-                          e->power_limit_mw / 1000, e->model->name, p->min_mw / 1000,
-                          p->max_mw / 1000);
-    return 0;
+    if (e->power_limit_mw >= p->min_mw && e->power_limit_mw <= p->max_mw)
+        return 0;
+    unit_print(&given, UNIT_MILLIWATT, e->power_limit_mw);
+    text_addf(&given, " is out of range; allowed for %s: ", e->model->name);
+    unit_print(&given, UNIT_MILLIWATT, p->min_mw);
+    text_add(&given, " to ");
+    unit_print(&given, UNIT_MILLIWATT, p->max_mw);
+    result = refuse_gpu(r, ERANGE, e, "power_limit", "%s", text_str(&given));
+    text_release(&given);
+    return result;
 }
 
 static int check_modes(struct resolver *r, const struct gpu_entry *e)
@@ -166,8 +234,10 @@ static int choose_numa(struct resolver *r, struct gpu_entry *e, int index, int t
         return 0;
     e->numa_node = (int)e->spec.numa_node;
     if (e->numa_node >= nodes)
-        return refuse_gpu(r, ERANGE, e, "numa_node", "%d is out of range; allowed: -1 to %" PRId64,
-                          e->numa_node, nodes - 1);
+        return refuse_gpu(r, ERANGE, e, "numa_node",
+                          "%d is out of range; allowed: -1 to %" PRId64 " (numa.nodes is %" PRId64
+                          ")",
+                          e->numa_node, nodes - 1, nodes);
     return 0;
 }
 
@@ -181,45 +251,135 @@ static void choose_profile(const struct config *cfg, struct gpu_entry *e, int in
     e->profile = profile_find(&cfg->profiles, list[i].text);
 }
 
-static const struct gpu_spec *override_of(const struct config *cfg, int index, const char *uuid)
+/* The most memory that a workload is sure to ask for: what functions come to is not known before. */
+static double sure_memory(const struct workload_spec *w)
 {
-    const struct gpu_spec *o = cfg->overrides.items;
+    const struct phase_spec *phases = w->activity.items;
+    const struct signal_spec *memory = w->memory.items;
+    double most = 0;
+
+    if (w->memory.count && memory->signal.kind == SIGNAL_CONSTANT && !memory->signal.share)
+        most = memory->signal.p[0];
+    for (size_t i = 0; i < w->activity.count; i++) {
+        const struct signal_spec *signals = phases[i].signals.items;
+
+        for (size_t j = 0; j < phases[i].signals.count; j++)
+            if (signals[j].signal.target == CHANNEL_MEMORY && !signals[j].signal.share &&
+                signals[j].signal.kind == SIGNAL_CONSTANT && signals[j].signal.p[0] > most)
+                most = signals[j].signal.p[0];
+    }
+    return most;
+}
+
+/* What a workload may use of a GPU. */
+static int64_t usable_bytes(const struct gpu_entry *e)
+{
+    return e->memory_bytes - e->model->memory.reserved_bytes;
+}
+
+static int refuse_base_memory(struct resolver *r, const struct gpu_entry *e, double wanted)
+{
+    const struct gpu_spec *over = override_with(r, e, "workload");
+    bool in_node = !over && node_taken(r->cfg);
+    const char *key = in_node ? "metrics.fb-used" : "workload.memory";
+    struct bind_head at = bind_position(r->cfg->doc.root, &e->spec.workload.head,
+                                        in_node ? "fb-used" : "memory", 0);
+    struct text path = TEXT_INIT;
+    int result;
+
+    if (over)
+        text_addf(&path, "overrides.%s", over->key);
+    else
+        add_gpu_path(&path, r->cfg, e->from);
+    result = why_set(r->why, ENOSPC,
+                     "%s:%d:%d: %s.%s: %.0fMiB do not fit on GPU %td (%s), which has %" PRId64
+                     "MiB for workloads",
+                     r->cfg->source, at.line, at.column, text_str(&path), key, wanted / 0x1p20,
+                     e - r->entries, e->model->name, usable_bytes(e) >> 20);
+    text_release(&path);
+    return result;
+}
+
+static int check_base_memory(struct resolver *r, const struct gpu_entry *e)
+{
+    double wanted = sure_memory(&e->spec.workload);
+
+    return wanted > (double)usable_bytes(e) ? refuse_base_memory(r, e, wanted) : 0;
+}
+
+static bool is_override_of(const struct gpu_spec *o, int index, const char *uuid)
+{
     char number[16];
 
     snprintf(number, sizeof(number), "%d", index);
-    for (size_t i = 0; i < cfg->overrides.count; i++)
-        if (!strcmp(o[i].key, number) || !strcasecmp(o[i].key, uuid))
-            return &o[i];
-    return NULL;
+    return !strcmp(o->key, number) || !strcasecmp(o->key, uuid);
 }
 
-static int resolve_gpu(struct resolver *r, const struct gpu_spec *from, int in_group, int total)
+static void apply_overrides(struct resolver *r, int index, struct gpu_entry *e)
 {
-    int index = r->count, result;
-    struct gpu_entry *e = &r->entries[r->count++];
+    const struct gpu_spec *overrides = r->cfg->overrides.items;
+    char uuid[sizeof(e->uuid)];
 
-    *e = (struct gpu_entry){ .spec = *from, .from = from };
-    make_identity(r->cfg, index, e);
-    e->over = override_of(r->cfg, index, e->uuid);
-    if (e->over) {
-        bind_merge(&gpu_table, &e->spec, e->over);
+    memcpy(uuid, e->uuid, sizeof(uuid)); /* an override may give another one */
+    for (size_t i = 0; i < r->cfg->overrides.count; i++) {
+        if (!is_override_of(&overrides[i], index, uuid))
+            continue;
+        r->override_of[i] = index;
+        bind_merge(&gpu_table, &e->spec, &overrides[i]);
         make_identity(r->cfg, index, e);
     }
-    e->model = model_find(&r->cfg->models, *e->spec.model ? e->spec.model : "A100-SXM4-40GB");
-    if (!e->model)
-        return refuse_gpu(r, EINVAL, e, "model", "'%s' is not a model", e->spec.model);
-    make_address(r->cfg, index, e);
-    e->minor = bind_is_set(&gpu_table, &e->spec, "minor") ? (int)e->spec.minor + in_group : index;
-    e->module_id = bind_is_set(&gpu_table, &e->spec, "module_id") ? (int)e->spec.module_id
-                                                                  : index + 1;
-    e->memory_bytes = e->spec.memory_bytes ? e->spec.memory_bytes : e->model->memory.total_bytes;
-    choose_profile(r->cfg, e, index, in_group);
-    result = check_power_limit(r, e);
+}
+
+static int check_minor(struct resolver *r, const struct gpu_entry *e)
+{
+    if (!bind_is_set(&gpu_table, &e->spec, "minor") || e->minor <= MINOR_MAX)
+        return 0;
+    return refuse_gpu(r, ERANGE, e, "minor", "%d for GPU %td is out of range; allowed: 0 to %d",
+                      e->minor, e - r->entries, MINOR_MAX);
+}
+
+static int check_entry(struct resolver *r, struct gpu_entry *e, int index, int total)
+{
+    int result = make_address(r, index, e);
+
+    if (result == 0)
+        result = check_minor(r, e);
+    if (result == 0)
+        result = check_power_limit(r, e);
     if (result == 0)
         result = check_modes(r, e);
     if (result == 0)
         result = choose_numa(r, e, index, total);
+    if (result == 0)
+        result = check_base_memory(r, e);
     return result;
+}
+
+/* What is said of a group is about its first GPU, and counts up from there. */
+static int number_of(const struct resolver *r, const struct gpu_entry *e, const char *key,
+                     int64_t given, int in_group, int otherwise)
+{
+    if (!bind_is_set(&gpu_table, &e->spec, key))
+        return otherwise;
+    return (int)given + (override_with(r, e, key) ? 0 : in_group);
+}
+
+static int resolve_gpu(struct resolver *r, const struct gpu_spec *from, int in_group, int total)
+{
+    int index = r->count;
+    struct gpu_entry *e = &r->entries[r->count++];
+
+    *e = (struct gpu_entry){ .spec = *from, .from = from };
+    make_identity(r->cfg, index, e);
+    apply_overrides(r, index, e);
+    e->model = model_find(&r->cfg->models, *e->spec.model ? e->spec.model : "A100-SXM4-40GB");
+    if (!e->model)
+        return refuse_gpu(r, EINVAL, e, "model", "'%s' is not a model", e->spec.model);
+    e->minor = number_of(r, e, "minor", e->spec.minor, in_group, index);
+    e->module_id = number_of(r, e, "module_id", e->spec.module_id, in_group, index + 1);
+    e->memory_bytes = e->spec.memory_bytes ? e->spec.memory_bytes : e->model->memory.total_bytes;
+    choose_profile(r->cfg, e, index, in_group);
+    return check_entry(r, e, index, total);
 }
 
 /* --- duplicates ------------------------------------------------------------------------------ */
@@ -248,7 +408,7 @@ static void text_serial(const struct gpu_entry *e, char *text, size_t size)
 }
 
 struct claim {
-    char text[48];
+    char text[WORKLOAD_NAME];
     int index;
 };
 
@@ -309,63 +469,207 @@ static int check_duplicates(struct resolver *r)
 
 /* --- references ------------------------------------------------------------------------------ */
 
-static bool device_exists(const struct resolver *r, const char *name)
+static bool is_all(const char *name)
+{
+    return !strcmp(name, "all");
+}
+
+/* The GPU of that index, UUID or bus id, or -1. */
+static int device_find(const struct resolver *r, const char *name)
 {
     uint32_t domain, bus, device, function;
+    bool is_bus_id = bus_id_parse(name, &domain, &bus, &device, &function) == 0;
     int64_t index;
 
-    if (!strcmp(name, "all"))
-        return true;
     if (parse_i64(name, &index) == 0)
-        return index >= 0 && index < r->count;
+        return index >= 0 && index < r->count ? (int)index : -1;
     for (int i = 0; i < r->count; i++) {
         const struct gpu_entry *e = &r->entries[i];
 
         if (!strcasecmp(e->uuid, name))
-            return true;
-        if (bus_id_parse(name, &domain, &bus, &device, &function) == 0 && domain == e->domain &&
-            bus == e->bus && device == e->device && function == e->function)
-            return true;
+            return i;
+        if (is_bus_id && domain == e->domain && bus == e->bus && device == e->device &&
+            function == e->function)
+            return i;
     }
-    return false;
+    return -1;
 }
 
-static const char no_device[] = "there is no GPU '%s'; allowed: 0 to %d, a UUID, a bus id, or all";
+/* "0 to 7, a UUID or a bus id": what a GPU can be called. The caller releases the text. */
+static void add_devices(struct text *out, const struct resolver *r)
+{
+    if (r->count == 0)
+        text_add(out, "there are no GPUs");
+    else if (r->count == 1)
+        text_add(out, "allowed: 0, its UUID, its bus id, or all");
+    else
+        text_addf(out, "allowed: 0 to %d, a UUID, a bus id, or all", r->count - 1);
+}
+
+static int no_device(struct resolver *r, const char *list, size_t i, const struct bind_head *head,
+                     const char *key, ptrdiff_t item, const char *name)
+{
+    struct text allowed = TEXT_INIT;
+    int result;
+
+    add_devices(&allowed, r);
+    result = refuse_item(r, EINVAL, list, i, head, key, item, "there is no GPU '%s'; %s", name,
+                         text_str(&allowed));
+    text_release(&allowed);
+    return result;
+}
+
+static int check_device(struct resolver *r, size_t i, size_t item)
+{
+    const struct workload_spec *w = (const struct workload_spec *)r->cfg->workloads.items + i;
+    const struct device_name *devices = w->devices.items;
+    const char *name = devices[item].text;
+    int gpu = device_find(r, name);
+    double wanted = sure_memory(w);
+
+    if (is_all(name) && w->devices.count > 1)
+        return refuse_item(r, EINVAL, "workloads", i, &w->head, "devices", (ptrdiff_t)item,
+                           "'all' stands alone");
+    if (gpu < 0 && !is_all(name))
+        return no_device(r, "workloads", i, &w->head, "devices", (ptrdiff_t)item, name);
+    for (size_t j = 0; j < item; j++)
+        if (device_find(r, devices[j].text) == gpu)
+            return refuse_item(r, EINVAL, "workloads", i, &w->head, "devices", (ptrdiff_t)item,
+                               "GPU %d is named twice", gpu);
+    for (int k = gpu < 0 ? 0 : gpu; k < (gpu < 0 ? r->count : gpu + 1); k++)
+        if (wanted > (double)usable_bytes(&r->entries[k]))
+            return refuse_item(r, ENOSPC, "workloads", i, &w->head, "memory", NO_ITEM,
+                               "%.0fMiB do not fit on GPU %d (%s), which has %" PRId64
+                               "MiB for workloads",
+                               wanted / 0x1p20, k, r->entries[k].model->name,
+                               usable_bytes(&r->entries[k]) >> 20);
+    return 0;
+}
+
+static int check_workload_model(struct resolver *r, size_t i, const struct workload_spec *w)
+{
+    struct text hint = TEXT_INIT;
+    int result;
+
+    if (!*w->model || model_find(&r->cfg->models, w->model))
+        return 0;
+    suggest_add(&hint, w->model, model_name_at, &r->cfg->models);
+    result = refuse_item(r, EINVAL, "workloads", i, &w->head, "model", NO_ITEM,
+                         "'%s' is not a model%s", w->model, text_str(&hint));
+    text_release(&hint);
+    return result;
+}
 
 static int check_workload(struct resolver *r, size_t i)
 {
-    const struct workload_spec *all = r->cfg->workloads.items, *w = &all[i];
-    const struct device_name *devices = w->devices.items;
+    const struct workload_spec *w = (const struct workload_spec *)r->cfg->workloads.items + i;
+    int result = check_workload_model(r, i, w);
 
-    for (size_t j = 0; j < w->devices.count; j++)
-        if (!device_exists(r, devices[j].text))
-            return refuse_item(r, EINVAL, "workloads", i, &w->head, "devices", no_device,
-                               devices[j].text, r->count - 1);
-    if (w->gpus > r->count && !w->devices.count)
-        return refuse_item(r, ERANGE, "workloads", i, &w->head, "gpus",
-                           "asks for %" PRId64 " GPUs; there are %d", w->gpus, r->count);
-    if (*w->model && !model_find(&r->cfg->models, w->model))
-        return refuse_item(r, EINVAL, "workloads", i, &w->head, "model", "'%s' is not a model",
-                           w->model);
-    for (size_t j = 0; *w->name && j < i; j++)
-        if (!strcmp(all[j].name, w->name))
-            return refuse_item(r, EINVAL, "workloads", i, &w->head, "name",
-                               "'%s' is a duplicate: workloads[%zu] has it already", w->name, j);
-    return 0;
+    if (result == 0 && !w->devices.count && w->gpus > r->count)
+        result = refuse_item(r, ERANGE, "workloads", i, &w->head, "gpus", NO_ITEM,
+                             "asks for %" PRId64 " GPU%s; there %s %d", w->gpus,
+                             w->gpus == 1 ? "" : "s", r->count == 1 ? "is" : "are", r->count);
+    for (size_t j = 0; j < w->devices.count && result == 0; j++)
+        result = check_device(r, i, j);
+    return result;
 }
 
-static int check_override(struct resolver *r, const struct gpu_spec *o)
+static void workload_text(const struct workload_spec *w, size_t i, char *text, size_t size)
 {
-    struct gpu_entry at = { .from = o, .over = o };
+    if (*w->name)
+        snprintf(text, size, "%s", w->name);
+    else
+        snprintf(text, size, "workload-%zu", i); /* as one without a name is called */
+}
 
-    if (!device_exists(r, o->key) || !strcmp(o->key, "all"))
+static int check_workload_names(struct resolver *r)
+{
+    const struct workload_spec *all = r->cfg->workloads.items;
+    size_t count = r->cfg->workloads.count;
+    struct claim *claims = calloc(count + 1, sizeof(*claims));
+    int result = 0;
+
+    if (!claims)
+        return why_set(r->why, ENOMEM, "%s: out of memory", r->cfg->source);
+    for (size_t i = 0; i < count; i++) {
+        claims[i].index = (int)i;
+        workload_text(&all[i], i, claims[i].text, sizeof(claims[i].text));
+    }
+    qsort(claims, count, sizeof(*claims), claim_order);
+    for (size_t i = 1; i < count && result == 0; i++) {
+        const struct claim *first = &claims[i - 1], *second = &claims[i];
+
+        if (!strcmp(first->text, second->text))
+            result = refuse_item(r, EINVAL, "workloads", (size_t)second->index,
+                                 &all[second->index].head, "name", NO_ITEM,
+                                 "'%s' is a duplicate: workloads[%d] is called so already",
+                                 second->text, first->index);
+    }
+    free(claims);
+    return result;
+}
+
+static int check_override(struct resolver *r, size_t i)
+{
+    const struct gpu_spec *o = (const struct gpu_spec *)r->cfg->overrides.items + i;
+    const struct ynode *key = ynode_key(ynode_get(r->cfg->doc.root, "overrides"), o->key);
+
+    if (r->override_of[i] < 0 && !o->head.line)
         return why_set(r->why, EINVAL,
-                       "%s:%d:%d: overrides.%s: there is no GPU '%s'; allowed: 0 to %d or a UUID",
-                       r->cfg->source, o->head.line, o->head.column, o->key, o->key, r->count - 1);
+                       "environment: GPU_PROFILES: there is no GPU '%s'; there are %d", o->key,
+                       r->count);
+    if (r->override_of[i] < 0)
+        return why_set(r->why, EINVAL,
+                       "%s:%d:%d: overrides.%s: there is no GPU '%s'; allowed: an index below %d, "
+                       "or a UUID",
+                       r->cfg->source, key->line, key->column, o->key, o->key, r->count);
     if (bind_is_set(&gpu_table, o, "count"))
-        return refuse_gpu(r, EINVAL, &at, "count", "an override is for one GPU");
+        return refuse_gpu(r, EINVAL, &r->entries[r->override_of[i]], "count",
+                          "an override is about one GPU");
     return 0;
 }
+
+/* --- faults ---------------------------------------------------------------------------------- */
+
+/* Why a GPU cannot have the fault, or NULL. */
+static const char *fault_misfit(const struct gpu_entry *e, const struct fault *f)
+{
+    switch ((enum fault_kind)f->kind) {
+    case FAULT_ECC:
+        return e->model->ecc.supported ? NULL : "has no ECC";
+    case FAULT_ROWS:
+        return e->model->ecc.row_remap_banks ? NULL : "does not remap rows";
+    case FAULT_PAGES:
+        return e->model->ecc.page_retirement ? NULL : "does not retire pages";
+    case FAULT_NVLINK:
+        if (f->number < 0)
+            return e->model->nvlink.links ? NULL : "has no NVLink";
+        return f->number < e->model->nvlink.links ? NULL : "has no such NVLink";
+    default:
+        return NULL;
+    }
+}
+
+/* A fault for all must fit one of them at least. */
+static int check_fault(struct resolver *r, size_t i)
+{
+    const struct fault_spec *f = (const struct fault_spec *)r->cfg->faults.items + i;
+    bool all = is_all(f->gpu.text);
+    int gpu = all ? 0 : device_find(r, f->gpu.text);
+    const char *misfit = NULL;
+
+    if (gpu < 0 || r->count == 0)
+        return no_device(r, "faults", i, &f->head, "gpu", NO_ITEM, f->gpu.text);
+    for (int k = gpu; k < (all ? r->count : gpu + 1); k++) {
+        misfit = fault_misfit(&r->entries[k], &f->fault);
+        if (!misfit)
+            return 0;
+    }
+    return refuse_item(r, EINVAL, "faults", i, &f->head, "fault", NO_ITEM, "GPU %d (%s) %s", gpu,
+                       r->entries[gpu].model->name, misfit);
+}
+
+/* --- NVLink ---------------------------------------------------------------------------------- */
 
 static int check_pair(struct resolver *r, size_t i, int64_t *taken)
 {
@@ -375,17 +679,18 @@ static int check_pair(struct resolver *r, size_t i, int64_t *taken)
 
     for (int k = 0; k < 2; k++)
         if (ends[k] >= r->count)
-            return refuse_item(r, ERANGE, "nvlink.links", i, &p->head, keys[k],
-                               "there is no such GPU; allowed: 0 to %d", r->count - 1);
+            return refuse_item(r, ERANGE, "nvlink.links", i, &p->head, keys[k], NO_ITEM,
+                               "there is no GPU %" PRId64 "; allowed: 0 to %d", ends[k],
+                               r->count - 1);
     if (p->from == p->to)
-        return refuse_item(r, EINVAL, "nvlink.links", i, &p->head, "to",
+        return refuse_item(r, EINVAL, "nvlink.links", i, &p->head, "to", NO_ITEM,
                            "a GPU is not linked to itself");
     for (int k = 0; k < 2; k++) {
         const struct gpu_model *m = r->entries[ends[k]].model;
 
         taken[ends[k]] += p->count;
         if (taken[ends[k]] > m->nvlink.links)
-            return refuse_item(r, ERANGE, "nvlink.links", i, &p->head, "count",
+            return refuse_item(r, ERANGE, "nvlink.links", i, &p->head, "count", NO_ITEM,
                                "GPU %" PRId64 " (%s) has %" PRId64 " links, not %" PRId64, ends[k],
                                m->name, m->nvlink.links, taken[ends[k]]);
     }
@@ -405,18 +710,14 @@ static int check_links(struct resolver *r)
 
 static int check_references(struct resolver *r)
 {
-    const struct fault_spec *faults = r->cfg->faults.items;
-    const struct gpu_spec *overrides = r->cfg->overrides.items;
-    int result = 0;
+    int result = check_workload_names(r);
 
     for (size_t i = 0; i < r->cfg->workloads.count && result == 0; i++)
         result = check_workload(r, i);
     for (size_t i = 0; i < r->cfg->faults.count && result == 0; i++)
-        if (!device_exists(r, faults[i].gpu.text))
-            result = refuse_item(r, EINVAL, "faults", i, &faults[i].head, "gpu", no_device,
-                                 faults[i].gpu.text, r->count - 1);
+        result = check_fault(r, i);
     for (size_t i = 0; i < r->cfg->overrides.count && result == 0; i++)
-        result = check_override(r, &overrides[i]);
+        result = check_override(r, i);
     return result < 0 ? result : check_links(r);
 }
 
@@ -437,6 +738,20 @@ static int resolve_all(struct resolver *r)
     return result;
 }
 
+static int start_resolver(struct resolver *r, int total)
+{
+    size_t overrides = r->cfg->overrides.count;
+
+    r->room = total;
+    r->entries = calloc((size_t)total + 1, sizeof(*r->entries));
+    r->override_of = calloc(overrides + 1, sizeof(*r->override_of));
+    if (!r->entries || !r->override_of)
+        return why_set(r->why, ENOMEM, "%s: out of memory", r->cfg->source);
+    for (size_t i = 0; i < overrides; i++)
+        r->override_of[i] = -1;
+    return 0;
+}
+
 int config_resolve(const struct config *cfg, struct gpu_entry **entries, int *count,
                    struct why *why)
 {
@@ -450,11 +765,10 @@ int config_resolve(const struct config *cfg, struct gpu_entry **entries, int *co
     if (total > CONFIG_GPUS_MAX)
         return why_set(why, ERANGE, "%s:%d:%d: gpus: %" PRId64 " GPUs; allowed: at most %d",
                        cfg->source, gpus[0].head.line, gpus[0].head.column, total, CONFIG_GPUS_MAX);
-    r.room = (int)total;
-    r.entries = calloc((size_t)total + 1, sizeof(*r.entries));
-    if (!r.entries)
-        return why_set(why, ENOMEM, "%s: out of memory", cfg->source);
-    result = resolve_all(&r);
+    result = start_resolver(&r, (int)total);
+    if (result == 0)
+        result = resolve_all(&r);
+    free(r.override_of);
     if (result < 0) {
         free(r.entries);
         return result;

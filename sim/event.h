@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+struct text;
+
 enum event_kind {
     EVENT_XID,     /* code: the Xid; text: what the driver's log says */
     EVENT_ECC_SBE, /* value: how many */
@@ -29,6 +31,7 @@ enum event_kind {
     EVENT_GPU_ADDED,
     EVENT_GPU_REMOVED,
     EVENT_CONFIG, /* a configuration was applied */
+    EVENT_DRIVER, /* the driver was loaded; text: its version */
     EVENT_KINDS
 };
 
@@ -46,5 +49,17 @@ struct event {
 
 /* "xid", "workload_started" … */
 const char *event_name(enum event_kind kind);
+
+/*
+ * The same as text that grows: what a reader of the node follows. `events` has a line for every event,
+ * `kmsg` the lines that a driver would leave in the kernel's log.
+ */
+enum stream { STREAM_EVENTS, STREAM_KMSG, STREAMS };
+
+/* When a stream is full it starts anew with its newest half, as a log file that is rotated. */
+enum { STREAM_BYTES = 192 * 1024 };
+
+/* Appends the event's line of that stream; nothing where it has none. */
+void event_line(struct text *out, enum stream stream, const struct event *event);
 
 #endif

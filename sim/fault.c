@@ -24,7 +24,7 @@ struct words {
     char text[FAULT_TEXT_MAX];
     char *word[WORDS_MAX + 1];
     int count;
-    const char *whole; /* as given, for sentences */
+    char whole[FAULT_TEXT_MAX]; /* on one line, for sentences */
 };
 
 typedef int fault_parser(const struct words *w, struct fault *f, struct why *why);
@@ -39,8 +39,8 @@ static const struct fault_row rows[FAULT_KINDS];
 
 static int usage(const struct words *w, const struct fault *f, struct why *why)
 {
-    return why_set(why, EINVAL, "'%s' is not a fault; allowed: %s%s", w->whole, rows[f->kind].usage,
-                   rows[f->kind].lasts ? " [for TIME]" : "");
+    return why_set(why, EINVAL, "'%s' is not understood; allowed: %s%s", w->whole,
+                   rows[f->kind].usage, rows[f->kind].lasts ? " [for TIME]" : "");
 }
 
 static int parse_count(const struct words *w, int at, int64_t low, int64_t high, int64_t *n,
@@ -103,12 +103,16 @@ static int parse_rows(const struct words *w, struct fault *f, struct why *why)
 
 static int parse_thermal(const struct words *w, struct fault *f, struct why *why)
 {
+    int r = 0;
+
     f->factor = 2;
     if (w->count > 2)
         return usage(w, f, why);
-    if (w->count == 2 && parse_real(w->word[1], &f->factor) < 0)
+    if (w->count == 2)
+        r = parse_real(w->word[1], &f->factor);
+    if (r == -EINVAL)
         return why_set(why, EINVAL, "'%s': '%s' is not a number", w->whole, w->word[1]);
-    if (f->factor < 1 || f->factor > 100)
+    if (r < 0 || f->factor < 1 || f->factor > 100)
         return why_set(why, ERANGE, "'%s': %s is out of range; allowed: 1 to 100", w->whole,
                        w->word[1]);
     return 0;
@@ -165,21 +169,28 @@ static const char *fault_name_at(const void *unused, int i)
     return i < FAULT_KINDS ? rows[i].name : NULL;
 }
 
+static void add_word(struct words *w, char *word)
+{
+    if (w->count)
+        strcat(w->whole, " ");
+    strcat(w->whole, word); /* no longer than the text, of which they are parts */
+    w->word[w->count++] = word;
+}
+
 static int split(struct words *w, const char *text, struct why *why)
 {
     char *rest, *word;
 
-    w->whole = text;
-    w->count = 0;
+    *w = (struct words){ 0 };
     if (parse_trim(text, w->text, sizeof(w->text)) < 0)
         return why_set(why, E2BIG, "a fault is at most %zu characters long", sizeof(w->text) - 1);
     rest = w->text;
-    while ((word = strsep(&rest, " \t"))) {
+    while ((word = strsep(&rest, " \t\r\n\v\f"))) {
         if (!*word)
             continue;
         if (w->count == WORDS_MAX)
-            return why_set(why, EINVAL, "'%s' has too many words", w->whole);
-        w->word[w->count++] = word;
+            return why_set(why, EINVAL, "'%s …' has too many words", w->whole);
+        add_word(w, word);
     }
     if (!w->count)
         return why_set(why, EINVAL, "a fault is needed, for example 'xid 79' or 'recover'");
@@ -193,8 +204,9 @@ static int take_duration(struct words *w, struct fault *f, struct why *why)
     if (w->count < 3 || strcmp(w->word[w->count - 2], "for"))
         return 0;
     r = unit_parse(UNIT_NANOSECOND, w->word[w->count - 1], UNIT_BARE_REFUSED, &f->for_ns, why);
-    if (r == 0 && f->for_ns <= 0)
-        r = why_set(why, ERANGE, "'%s': the time must be above zero", w->whole);
+    if (r == 0 && (f->for_ns < NS_PER_MS || f->for_ns > TIME_MAX_NS))
+        r = why_set(why, ERANGE, "'%s': %s is out of range; allowed: 1ms to %" PRId64 "h", w->whole,
+                    w->word[w->count - 1], TIME_MAX_NS / (3600 * NS_PER_S));
     w->count -= 2;
     return r;
 }
@@ -213,10 +225,11 @@ int fault_parse(const char *text, struct fault *fault, struct why *why)
     for (uint32_t i = 0; i < FAULT_KINDS; i++)
         if (!strcmp(w.word[0], rows[i].name)) {
             fault->kind = i;
-            if (fault->for_ns && !rows[i].lasts)
-                return why_set(why, EINVAL, "'%s': this fault happens at once and has no duration",
-                               w.whole);
-            return rows[i].parse(&w, fault, why);
+            r = rows[i].parse(&w, fault, why);
+            if (r == 0 && fault->for_ns && !fault_lasts(fault))
+                r = why_set(why, EINVAL, "'%s': this fault happens at once and has no duration",
+                            w.whole);
+            return r;
         }
     suggest_add(&hint, w.word[0], fault_name_at, NULL);
     r = why_set(why, EINVAL, "'%s' is not a fault%s", w.word[0], text_str(&hint));
@@ -243,7 +256,8 @@ void fault_print(struct text *out, const struct fault *f)
                       f->which == FAULT_CORRECTABLE ? "correctable" : "uncorrectable", f->number);
         break;
     case FAULT_THERMAL:
-        text_addf(out, " %.10g", f->factor);
+        text_add(out, " ");
+        print_real(out, f->factor);
         break;
     case FAULT_NVLINK:
         if (f->number != FAULT_ALL_LINKS)
@@ -260,6 +274,14 @@ void fault_print(struct text *out, const struct fault *f)
         text_add(out, " for ");
         unit_print(out, UNIT_NANOSECOND, f->for_ns);
     }
+}
+
+void fault_schema(struct text *out)
+{
+    text_add(out, "\"type\": \"string\", \"pattern\": \"^(");
+    for (int i = 0; i < FAULT_KINDS; i++)
+        text_addf(out, "%s%s", i ? "|" : "", rows[i].name);
+    text_add(out, ")( .*)?$\"");
 }
 
 static const struct {
@@ -302,5 +324,5 @@ const char *xid_message(int64_t xid)
 
 bool fault_lasts(const struct fault *f)
 {
-    return rows[f->kind].lasts;
+    return rows[f->kind].lasts && !(f->kind == FAULT_NVLINK && f->which == FAULT_UP);
 }

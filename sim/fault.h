@@ -66,6 +66,9 @@ int fault_parse(const char *text, struct fault *fault, struct why *why);
 /* Appends the fault as fault_parse reads it. */
 void fault_print(struct text *out, const struct fault *fault);
 
+/* Appends the members of the JSON Schema for a fault. */
+void fault_schema(struct text *out);
+
 /* Whether it is a state, which can have a duration, rather than an instant. */
 bool fault_lasts(const struct fault *fault);
 

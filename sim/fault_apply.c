@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "sim/text.h"
 #include "sim/why.h"
 #include "sim/world.h"
 
@@ -188,7 +189,8 @@ static int blow_sensor(struct blow *b)
     if (!slot)
         return why_set(b->why, ENOSPC, "GPU %d has %d silent sensors already", b->i,
                        BROKEN_SENSORS_MAX);
-    *slot = (struct broken_sensor){ (int32_t)b->f->number, b->until_ns };
+    slot->metric = (int32_t)b->f->number;
+    slot->until_ns = b->until_ns;
     return 0;
 }
 
@@ -203,16 +205,16 @@ static int blow_recover(struct blow *b)
 {
     struct gpu *g = b->g;
     int64_t *v = g->sample.value;
+    bool was_off = gpu_has(g, CONDITION_LOST);
 
     memset(g->condition_until_ns, 0, sizeof(g->condition_until_ns));
+    if (was_off)
+        gpu_cool_down(b->st, b->i);
     memset(g->broken, 0, sizeof(g->broken));
     for (int l = 0; l < NVLINK_LINKS_MAX; l++)
         g->links[l].down_until_ns = 0;
     g->sw_thermal = g->hw_thermal = 0;
     g->thermal_cap = 1;
-    g->temperature_c = (double)b->st->world->node_plan.physics.ambient_mc / 1000 +
-                       b->m->thermal.resistance * b->plan->cooling * (double)b->m->power.idle_mw /
-                           1000;
     g->xid_until_ns = 0;
     v[METRIC_XID_LAST] = 0;
     g->ecc_sbe_before += v[METRIC_ECC_SBE_VOLATILE_TOTAL];
@@ -236,6 +238,16 @@ static blow_fn *const blows[FAULT_KINDS] = {
     [FAULT_RECOVER] = blow_recover,
 };
 
+/* Every fault is an event in the words it was written in; what follows from it are others. */
+static void say_fault(struct blow *b)
+{
+    struct text words = TEXT_INIT;
+
+    fault_print(&words, b->f);
+    gpu_event(b->st, b->i, EVENT_FAULT, 0, 0, text_str(&words));
+    text_release(&words);
+}
+
 int gpu_fault(struct stepping *st, int i, const struct fault *f, struct why *why)
 {
     const struct gpu_plan *plan = &world_gpu_plans(st->world)[i];
@@ -249,10 +261,14 @@ int gpu_fault(struct stepping *st, int i, const struct fault *f, struct why *why
         .until_ns = f->for_ns ? st->world->node.now_ns + f->for_ns : INT64_MAX,
         .why = why,
     };
+    int r;
 
     if (gpu_has(b.g, CONDITION_LOST) && f->kind != FAULT_RECOVER)
         return why_set(why, ENODEV, "GPU %d has fallen off the bus; recover it first", i);
-    return blows[f->kind](&b);
+    r = blows[f->kind](&b);
+    if (r == 0 && f->kind != FAULT_RECOVER)
+        say_fault(&b);
+    return r;
 }
 
 /* A planned fault that cannot happen (any more) is passed over: the plan was checked when it was read. */

@@ -34,6 +34,7 @@ struct gpu_settings {
 };
 
 struct gpu_plan {
+    uint64_t id; /* never used again */
     char uuid[48], serial[24];
     uint32_t domain, bus, device, function;
     int32_t minor, numa_node, module_id;

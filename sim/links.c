@@ -70,29 +70,40 @@ static void group_of(const struct wiring *w, int gpu, int *first, int *behind)
     *behind = *first + GROUP < w->count ? *first + GROUP : w->count;
 }
 
+/* Only boards of a kind have plugs that fit. */
+static bool fit(const struct wiring *w, int a, int b)
+{
+    const struct model_nvlink *x = &w->entries[a].model->nvlink, *y = &w->entries[b].model->nvlink;
+
+    return x->version == y->version && x->switched == y->switched;
+}
+
 static void connect_mesh(const struct wiring *w, int gpu)
 {
     int first, behind;
 
     group_of(w, gpu, &first, &behind);
     for (int peer = gpu + 1; peer < behind; peer++)
-        connect(w, gpu, peer,
-                links_of(w, gpu) / (behind - first - 1) ? links_of(w, gpu) / (behind - first - 1)
-                                                        : 1);
+        if (fit(w, gpu, peer))
+            connect(w, gpu, peer,
+                    links_of(w, gpu) / (behind - first - 1)
+                        ? links_of(w, gpu) / (behind - first - 1)
+                        : 1);
 }
 
 static void connect_ring(const struct wiring *w, int gpu)
 {
-    int first, behind;
+    int first, behind, next;
 
     group_of(w, gpu, &first, &behind);
-    if (behind - first > 1)
-        connect(w, gpu, gpu + 1 < behind ? gpu + 1 : first, links_of(w, gpu) / 2);
+    next = gpu + 1 < behind ? gpu + 1 : first;
+    if (fit(w, gpu, next))
+        connect(w, gpu, next, links_of(w, gpu) / 2);
 }
 
 static void connect_pair(const struct wiring *w, int gpu)
 {
-    if (gpu % 2 == 0 && gpu + 1 < w->count)
+    if (gpu % 2 == 0 && gpu + 1 < w->count && fit(w, gpu, gpu + 1))
         connect(w, gpu, gpu + 1, links_of(w, gpu));
 }
 

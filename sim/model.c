@@ -125,10 +125,15 @@ static const struct bind_field video_clock_fields[] = {
 };
 static const struct bind_table video_clock_table = { .what = "video", .fields = video_clock_fields };
 
+static const struct bind_table clocks_table;
+
 static int check_clocks(struct binder *b, const struct ynode *node, void *object)
 {
     const struct model_clocks *c = object;
 
+    if (!bind_is_set(&clocks_table, c, "sm") || !bind_is_set(&clocks_table, c, "video"))
+        return bind_refuse(b, EINVAL, node, "clocks needs the key '%s'",
+                           bind_is_set(&clocks_table, c, "sm") ? "video" : "sm");
     if (c->memory.count == 0)
         return bind_refuse(b, EINVAL, node, "memory needs at least one clock");
     for (int i = 1; i < c->memory.count; i++)

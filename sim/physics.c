@@ -346,6 +346,9 @@ static void step_memory(struct chain *c, double wanted)
     int64_t capacity = memory_capacity(c->plan, c->m), used;
 
     put_real(g, METRIC_MEMORY_USED, clamp(wanted, 0, (double)capacity));
+    /* What was dictated may have been more than another configuration leaves. */
+    if (g->sample.value[METRIC_MEMORY_USED] > capacity)
+        g->sample.value[METRIC_MEMORY_USED] = capacity;
     used = g->sample.value[METRIC_MEMORY_USED];
     g->sample.value[METRIC_MEMORY_FREE] = capacity - used;
     g->sample.value[METRIC_MEMORY_USED_RATIO] = llround((double)used / (double)capacity * 1e6);
@@ -601,7 +604,7 @@ static double thermal_resistance(const struct chain *c)
     if (gpu_has(c->g, CONDITION_THERMAL))
         r *= c->g->cooling_fault;
     if (c->m->fan.count)
-        r *= 1 + c->p->fan_stopped_resistance * (1 - c->g->fan_percent / 100);
+        r *= 1 + c->p->fan_stopped_resistance * (1 - share_of(c->g, METRIC_FAN_SPEED));
     return r;
 }
 
@@ -752,15 +755,16 @@ static void step_reliability(struct chain *c)
     int64_t banks = c->m->ecc.row_remap_banks;
     int64_t rows = v[METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL] +
                    v[METRIC_REMAPPED_ROWS_UNCORRECTABLE_TOTAL];
+    int64_t none = banks && v[METRIC_REMAPPED_ROWS_FAILURE] ? 1 : 0;
 
-    if (rows > banks)
-        rows = banks;
+    if (rows > banks - none)
+        rows = banks - none;
     v[METRIC_ECC_SBE_AGGREGATE_TOTAL] = c->g->ecc_sbe_before + v[METRIC_ECC_SBE_VOLATILE_TOTAL];
     v[METRIC_ECC_DBE_AGGREGATE_TOTAL] = c->g->ecc_dbe_before + v[METRIC_ECC_DBE_VOLATILE_TOTAL];
     /* Every remapped row takes one spare of a bank of its own, until a bank has none left. */
-    v[METRIC_REMAP_BANKS_NONE_COUNT] = v[METRIC_REMAPPED_ROWS_FAILURE] ? 1 : 0;
+    v[METRIC_REMAP_BANKS_NONE_COUNT] = none;
     v[METRIC_REMAP_BANKS_HIGH_COUNT] = rows;
-    v[METRIC_REMAP_BANKS_MAX_COUNT] = banks - rows;
+    v[METRIC_REMAP_BANKS_MAX_COUNT] = banks - rows - none;
     v[METRIC_RECOVERY_ACTION] = gpu_has(c->g, CONDITION_LOST) ? 2
                                 : gpu_has(c->g, CONDITION_HANG) ||
                                         v[METRIC_REMAPPED_ROWS_PENDING] ||
@@ -917,11 +921,19 @@ void gpu_refresh_static(struct stepping *st, int i)
     v[METRIC_VGPU_LICENSE_STATUS] = 0;
 }
 
+void gpu_cool_down(struct stepping *st, int i)
+{
+    struct chain c = chain_of(st, i);
+
+    c.g->temperature_c = (double)c.p->ambient_mc / 1000 +
+                         thermal_resistance(&c) * (double)c.m->power.idle_mw / 1000;
+    c.g->memory_temperature_c = c.g->temperature_c + c.p->memory_heat_offset_c;
+}
+
 void gpu_init(struct stepping *st, int i)
 {
     struct chain c = chain_of(st, i);
     struct gpu *g = c.g;
-    double ambient = (double)c.p->ambient_mc / 1000;
 
     memset(g, 0, sizeof(*g));
     g->settings = c.plan->configured;
@@ -929,9 +941,7 @@ void gpu_init(struct stepping *st, int i)
     g->profile_since_ns = g->next_reading_ns = c.now_ns;
     g->idle_since_ns = c.now_ns - c.p->idle_delay_ns;
     g->clock_khz = (double)c.m->clocks.sm.idle_khz;
-    g->temperature_c = ambient + c.m->thermal.resistance * c.plan->cooling *
-                                     (double)c.m->power.idle_mw / 1000;
-    g->memory_temperature_c = g->temperature_c + c.p->memory_heat_offset_c;
+    gpu_cool_down(st, i);
     g->thermal_cap = 1;
     /* It starts in the state it idles in: no event says otherwise. */
     g->sample.value[METRIC_PSTATE] = c.m->idle_pstate;

@@ -98,6 +98,9 @@ void gpu_event(struct stepping *st, int i, int kind, int64_t code, int64_t value
 /* Reports an Xid: metric, event, log line. */
 void gpu_xid(struct stepping *st, int i, int64_t xid);
 
+/* It has been off for a while: as cool as without load. */
+void gpu_cool_down(struct stepping *st, int i);
+
 /* The GPU disappears from the bus until `until_ns`. */
 void gpu_lose(struct stepping *st, int i, int64_t until_ns);
 

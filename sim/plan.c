@@ -15,6 +15,8 @@
 #include "sim/fault_apply.h"
 #include "sim/links.h"
 #include "sim/runs.h"
+#include "sim/sections.h"
+#include "sim/workload_plan.h"
 
 /* --- finding --------------------------------------------------------------------------------- */
 
@@ -54,319 +56,6 @@ int plan_find_gpu(const struct world *w, const char *name)
             return (int)i;
     return -1;
 }
-
-/* --- sections that shrink -------------------------------------------------------------------- */
-
-/* Closes the gap of n items at `first`. */
-#define CUT(w, ID, name, first, n)                                          \
-    do {                                                                    \
-        uint32_t *used = &(w)->used[SECTION_##ID];                          \
-        memmove(&world_##name(w)[first], &world_##name(w)[(first) + (n)],   \
-                (*used - (first) - (n)) * sizeof(*world_##name(w)));        \
-        *used -= (n);                                                       \
-        memset(&world_##name(w)[*used], 0, (n) * sizeof(*world_##name(w))); \
-    } while (0)
-
-static void shift(uint32_t *position, uint32_t first, uint32_t n)
-{
-    if (*position > first)
-        *position -= n;
-}
-
-static void cut_signals(struct world *w, uint32_t first, uint32_t n)
-{
-    struct workload *workloads = world_workloads(w);
-
-    CUT(w, SIGNALS, signals, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_PHASES]; k++)
-        shift(&world_phases(w)[k].first, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_WORKLOADS]; k++) {
-        shift(&workloads[k].first_signal, first, n);
-        if (workloads[k].memory_signal > (int32_t)first)
-            workloads[k].memory_signal -= (int32_t)n;
-    }
-    shift(&w->node_plan.first_signal, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_PROFILES]; k++)
-        shift(&world_profiles(w)[k].first_pin, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_GPU_PLANS]; k++)
-        shift(&world_gpu_plans(w)[k].first_pin, first, n);
-}
-
-static void cut_phases(struct world *w, uint32_t first, uint32_t n)
-{
-    CUT(w, PHASES, phases, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_SIGNALS]; k++)
-        shift(&world_signals(w)[k].first, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_WORKLOADS]; k++)
-        shift(&world_workloads(w)[k].first_phase, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++)
-        shift(&world_runs(w)[k].phase, first, n);
-    shift(&w->node_plan.first_phase, first, n);
-}
-
-static void cut_workload(struct world *w, uint32_t k)
-{
-    const struct workload plan = world_workloads(w)[k];
-    const struct run run = world_runs(w)[k];
-
-    CUT(w, SHARES, shares, run.first_share, run.share_count);
-    CUT(w, LIMITS, limits, plan.first_limit, plan.limit_count);
-    CUT(w, WORKLOADS, workloads, k, 1);
-    CUT(w, RUNS, runs, k, 1);
-    for (uint32_t j = 0; j < w->used[SECTION_RUNS]; j++) {
-        shift(&world_runs(w)[j].first_share, run.first_share, run.share_count);
-        shift(&world_workloads(w)[j].first_limit, plan.first_limit, plan.limit_count);
-    }
-    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++)
-        if (world_shares(w)[s].run > k)
-            world_shares(w)[s].run--;
-    cut_signals(w, plan.first_signal, plan.signal_count);
-    cut_phases(w, plan.first_phase, plan.phase_count);
-    world_plan_changed(w);
-}
-
-/* --- a workload ------------------------------------------------------------------------------ */
-
-/* Room that a workload takes. */
-static void count_workload(const struct workload_spec *spec, uint32_t gpus,
-                           uint32_t need[SECTION_COUNT])
-{
-    uint32_t signals = 0, phases = 0;
-
-    phases_count(&spec->activity, &signals, &phases);
-    if (spec->memory.count)
-        signal_count(spec->memory.items, &signals, &phases);
-    need[SECTION_SIGNALS] += signals;
-    need[SECTION_PHASES] += phases;
-    need[SECTION_WORKLOADS]++;
-    need[SECTION_RUNS]++;
-    need[SECTION_LIMITS] += (uint32_t)spec->limits.count;
-    need[SECTION_SHARES] += gpus;
-}
-
-static struct signal_fill pool_fill(struct world *w)
-{
-    return (struct signal_fill){ world_signals(w), world_phases(w), w->used[SECTION_SIGNALS],
-                                 w->used[SECTION_PHASES] };
-}
-
-static void pool_filled(struct world *w, const struct signal_fill *fill)
-{
-    w->used[SECTION_SIGNALS] = fill->signal_count;
-    w->used[SECTION_PHASES] = fill->phase_count;
-}
-
-static void fill_signals(struct world *w, const struct workload_spec *spec, struct workload *plan)
-{
-    struct signal_fill fill = pool_fill(w);
-
-    plan->first_signal = fill.signal_count;
-    plan->first_phase = phases_fill_add(&fill, &spec->activity);
-    plan->phase_count = (uint32_t)spec->activity.count;
-    plan->memory_signal = spec->memory.count ? (int32_t)signal_fill_add(&fill, &spec->memory) : -1;
-    plan->signal_count = fill.signal_count - plan->first_signal;
-    pool_filled(w, &fill);
-}
-
-static void fill_limits(struct world *w, const struct workload_spec *spec, struct workload *plan)
-{
-    const struct limit_spec *limits = spec->limits.items;
-
-    plan->first_limit = w->used[SECTION_LIMITS];
-    plan->limit_count = (uint32_t)spec->limits.count;
-    for (size_t i = 0; i < spec->limits.count; i++)
-        world_limits(w)[w->used[SECTION_LIMITS]++] = (struct limit){ .target = limits[i].target,
-                                                                     .value = limits[i].value };
-}
-
-static void add_share(struct world *w, uint32_t k, int gpu)
-{
-    struct run *run = &world_runs(w)[k];
-    struct share *shares = world_shares(w);
-
-    for (uint32_t s = 0; s < run->share_count; s++)
-        if (shares[run->first_share + s].gpu == gpu)
-            return; /* named twice is still one */
-    shares[w->used[SECTION_SHARES]++] = (struct share){ .gpu = gpu, .run = k };
-    run->share_count++;
-}
-
-/* How many workloads are on each GPU; -1 for one that cannot be had. The caller frees it. */
-static int *count_crowds(const struct world *w)
-{
-    int gpus = (int)w->used[SECTION_GPUS];
-    int *crowd = calloc((size_t)gpus + 1, sizeof(*crowd));
-
-    if (!crowd)
-        return NULL;
-    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
-        const struct share *share = &world_shares(w)[s];
-
-        crowd[share->gpu] += world_runs(w)[share->run].state != RUN_ENDED;
-    }
-    for (int i = 0; i < gpus; i++)
-        if (gpu_has(&world_gpus(w)[i], CONDITION_LOST))
-            crowd[i] = -1;
-    return crowd;
-}
-
-static int least_crowded(const int *crowd, int gpus)
-{
-    int best = -1;
-
-    for (int i = 0; i < gpus; i++)
-        if (crowd[i] >= 0 && (best < 0 || crowd[i] < crowd[best]))
-            best = i;
-    return best;
-}
-
-static int add_least_busy(struct world *w, uint32_t k, int64_t wanted, struct why *why)
-{
-    int *crowd = count_crowds(w), best = 0;
-    int64_t n;
-
-    if (!crowd)
-        return why_set(why, ENOMEM, "out of memory");
-    for (n = 0; n < wanted; n++) {
-        best = least_crowded(crowd, (int)w->used[SECTION_GPUS]);
-        if (best < 0)
-            break;
-        add_share(w, k, best);
-        crowd[best] = -1;
-    }
-    free(crowd);
-    if (n < wanted)
-        return why_set(why, ENODEV,
-                       "workload '%s' asks for %" PRId64 " GPUs; %" PRId64 " can be had",
-                       world_workloads(w)[k].name, wanted, n);
-    return 0;
-}
-
-static int add_devices(struct world *w, uint32_t k, const struct workload_spec *spec,
-                       struct why *why)
-{
-    const struct device_name *devices = spec->devices.items;
-
-    if (!spec->devices.count)
-        return add_least_busy(w, k, spec->gpus, why);
-    for (size_t i = 0; i < spec->devices.count; i++) {
-        int gpu = plan_find_gpu(w, devices[i].text);
-
-        if (!strcmp(devices[i].text, "all")) {
-            for (int j = 0; j < (int)w->used[SECTION_GPUS]; j++)
-                add_share(w, k, j);
-        } else if (gpu < 0) {
-            return why_set(why, ENODEV, "workload '%s': there is no GPU '%s'",
-                           world_workloads(w)[k].name, devices[i].text);
-        } else {
-            add_share(w, k, gpu);
-        }
-    }
-    return 0;
-}
-
-static uint64_t spec_hash(const struct workload_spec *spec)
-{
-    struct text text = TEXT_INIT;
-    uint64_t hash;
-
-    bind_print(&text, &workload_table, spec, 0);
-    hash = rng_hash(spec->devices.count, text_str(&text));
-    text_release(&text);
-    return hash;
-}
-
-/* Writes the workload behind the others. The copy must have room. */
-static int append_workload(struct stepping *st, const struct workload_spec *spec, double capability,
-                           int from_config, struct why *why)
-{
-    struct world *w = st->world;
-    uint32_t k = w->used[SECTION_WORKLOADS]++;
-    struct workload *plan = &world_workloads(w)[k];
-    struct run *run = &world_runs(w)[w->used[SECTION_RUNS]++];
-    int r;
-
-    *plan = (struct workload){
-        .id = ++w->node.next_workload,
-        .spec_hash = spec_hash(spec),
-        .pid = (int32_t)spec->pid,
-        .uid = (uint32_t)spec->uid,
-        .from_config = from_config,
-        .repeat = spec->repeat,
-        .start_ns = spec->start_ns,
-        .sample_ns = spec->sample_ns,
-        .capability = capability,
-    };
-    memcpy(plan->name, spec->name, sizeof(plan->name));
-    memcpy(plan->namespace, spec->namespace, sizeof(plan->namespace));
-    memcpy(plan->pod, spec->pod, sizeof(plan->pod));
-    memcpy(plan->container, spec->container, sizeof(plan->container));
-    *run = (struct run){ .first_share = w->used[SECTION_SHARES] };
-    fill_signals(w, spec, plan);
-    fill_limits(w, spec, plan);
-    world_plan_changed(w);
-    r = add_devices(w, k, spec, why);
-    if (r == 0 && w->node.now_ns >= plan->start_ns)
-        r = run_start(st, k, why);
-    return r;
-}
-
-static double capability_of(const struct model_set *models, const struct workload_spec *spec)
-{
-    const struct gpu_model *m = *spec->model ? model_find(models, spec->model) : NULL;
-
-    return m ? model_capability(m) : 0;
-}
-
-int plan_add_workload(struct world_store *store, const struct workload_spec *spec,
-                      const struct model_set *models, uint64_t *id, struct why *why)
-{
-    const struct world *current = world_current(store);
-    uint32_t need[SECTION_COUNT];
-    struct stepping st = { .store = store };
-    int r;
-
-    if (!workload_name_ok(spec->name))
-        return why_set(why, EINVAL, "'%s' is not a name for a workload", spec->name);
-    if (plan_find_workload(current, spec->name) >= 0)
-        return why_set(why, EEXIST, "there is a workload '%s' already", spec->name);
-    if (*spec->model && !model_find(models, spec->model))
-        return why_set(why, EINVAL, "'%s' is not a model", spec->model);
-    if (current->used[SECTION_WORKLOADS] >= CONFIG_WORKLOADS_MAX)
-        return why_set(why, ENOSPC, "there are %d workloads already", CONFIG_WORKLOADS_MAX);
-    memcpy(need, current->used, sizeof(need));
-    count_workload(spec, current->used[SECTION_GPUS], need);
-    st.world = world_begin(store, need, why);
-    if (!st.world)
-        return -ENOMEM;
-    r = append_workload(&st, spec, capability_of(models, spec), false, why);
-    if (r < 0)
-        return r;
-    if (id)
-        *id = st.world->node.next_workload;
-    plan_settle(&st);
-    world_commit(store, st.world);
-    return 0;
-}
-
-int plan_remove_workload(struct world_store *store, const char *name, struct why *why)
-{
-    int k = plan_find_workload(world_current(store), name);
-    struct stepping st = { .store = store };
-
-    if (k < 0)
-        return why_set(why, ENOENT, "there is no workload '%s'", name);
-    st.world = world_begin(store, NULL, why);
-    if (!st.world)
-        return -ENOMEM;
-    if (world_runs(st.world)[k].state == RUN_RUNNING)
-        run_end(&st, (uint32_t)k, RUN_STOPPED, 0);
-    cut_workload(st.world, (uint32_t)k);
-    plan_settle(&st);
-    world_commit(store, st.world);
-    return 0;
-}
-
 void plan_settle(struct stepping *st)
 {
     st->dt_ns = 0;
@@ -374,7 +63,6 @@ void plan_settle(struct stepping *st)
     for (int i = 0; i < (int)st->world->used[SECTION_GPUS]; i++)
         gpu_step(st, i);
 }
-
 /* --- a configuration ------------------------------------------------------------------------- */
 
 /* A configuration on its way into a world. */
@@ -405,6 +93,11 @@ static bool wanted_of_gpu(const struct gpu_entry *e, struct wanted *w)
     if (!e->spec.workload.activity.count && !e->spec.workload.memory.count)
         return false;
     w->spec = e->spec.workload;
+    /* What was given stands in other rows of a workload's own table. */
+    w->spec.head.set = 0;
+    for (const struct bind_field *f = base_workload_table.fields; f->key; f++)
+        bind_mark(&workload_table, &w->spec, f->key,
+                  bind_is_set(&base_workload_table, &e->spec.workload, f->key));
     snprintf(w->spec.name, sizeof(w->spec.name), "base-%s", e->uuid + 4);
     snprintf(w->device.text, sizeof(w->device.text), "%s", e->uuid);
     w->spec.devices = (struct bind_list){ &w->device, 1 };
@@ -453,7 +146,7 @@ static void count_needs(const struct applying *a, uint32_t need[SECTION_COUNT])
         count_pins(&a->entries[i].spec.metrics, need);
     for (size_t i = 0; i < wanted_count(a); i++)
         if (wanted_get(a, i, &wanted))
-            count_workload(&wanted.spec, i < (size_t)a->count ? 1 : wanted_gpus(a, &wanted), need);
+            workload_count(&wanted.spec, i < (size_t)a->count ? 1 : wanted_gpus(a, &wanted), need);
 }
 
 static void set_node(struct applying *a)
@@ -544,6 +237,8 @@ static void set_gpu_plans(struct applying *a, struct signal_fill *fill)
         const struct gpu_entry *e = &a->entries[i];
         struct gpu_plan *p = &plans[i];
 
+        p->id = a->came_from[i] >= 0 ? world_gpu_plans(a->before)[a->came_from[i]].id
+                                     : ++w->node.next_gpu;
         memcpy(p->uuid, e->uuid, sizeof(p->uuid));
         memcpy(p->serial, e->serial, sizeof(p->serial));
         p->domain = e->domain;
@@ -574,16 +269,16 @@ static void set_plans(struct applying *a)
 
     w->used[SECTION_PROFILES] = w->used[SECTION_GPU_PLANS] = 0;
     set_node(a);
-    cut_signals(w, signals, signals_n);
-    cut_phases(w, phases, phases_n);
-    fill = pool_fill(w);
+    section_cut_signals(w, signals, signals_n);
+    section_cut_phases(w, phases, phases_n);
+    fill = section_fill(w);
     n->first_signal = fill.signal_count;
     n->first_phase = fill.phase_count;
     set_profiles(a, &fill);
     set_gpu_plans(a, &fill);
     n->signal_count = fill.signal_count - n->first_signal;
     n->phase_count = fill.phase_count - n->first_phase;
-    pool_filled(w, &fill);
+    section_filled(w, &fill);
     world_plan_changed(w);
 }
 
@@ -733,9 +428,9 @@ static void move_shares(struct applying *a)
             lost |= share->gpu < 0;
         }
         if (lost) {
-            CUT(w, SHARES, shares, run->first_share, run->share_count);
+            SECTION_CUT(w, SHARES, shares, run->first_share, run->share_count);
             for (uint32_t j = 0; j < w->used[SECTION_RUNS]; j++)
-                shift(&world_runs(w)[j].first_share, run->first_share, run->share_count);
+                section_shift(&world_runs(w)[j].first_share, run->first_share, run->share_count);
             run->share_count = 0;
             if (run->state != RUN_ENDED)
                 run_end(&a->st, k, RUN_GPU_REMOVED, 0);
@@ -753,7 +448,7 @@ static bool is_running_already(const struct world *w, int k, const struct worklo
     const struct run *run = &world_runs(w)[k];
 
     return world_workloads(w)[k].from_config != BY_HAND &&
-           world_workloads(w)[k].spec_hash == spec_hash(spec) &&
+           world_workloads(w)[k].spec_hash == workload_hash(spec) &&
            !(run->state == RUN_ENDED && run->reason == RUN_GPU_REMOVED);
 }
 
@@ -779,7 +474,7 @@ static void drop_unwanted(struct applying *a)
             continue;
         if (world_runs(w)[k].state == RUN_RUNNING)
             run_end(&a->st, k, RUN_STOPPED, 0);
-        cut_workload(w, k);
+        workload_cut(w, k);
     }
 }
 
@@ -794,7 +489,7 @@ static int start_wanted(struct applying *a, const struct workload_spec *spec)
     if (k >= 0)
         return why_set(a->why, EEXIST, "%s: there is a workload '%s' already, started by hand",
                        a->cfg->source, spec->name);
-    r = append_workload(&a->st, spec, capability_of(&a->cfg->models, spec), WANTED, &inner);
+    r = workload_append(&a->st, spec, workload_capability(&a->cfg->models, spec), WANTED, &inner);
     if (r < 0)
         why_set(a->why, -r, "%s:%d:%d: %s", a->cfg->source, spec->head.line, spec->head.column,
                 why_text(&inner));
@@ -839,15 +534,25 @@ static void set_faults(struct applying *a)
 
     w->used[SECTION_FAULTS] = w->used[SECTION_DUE] = (uint32_t)a->cfg->faults.count;
     for (size_t i = 0; i < a->cfg->faults.count; i++) {
-        world_faults(w)[i] = (struct planned_fault){
-            .at_ns = specs[i].at_ns,
-            .for_ns = specs[i].for_ns,
-            .every_ns = specs[i].every_ns,
-            .gpu = strcmp(specs[i].gpu.text, "all") ? plan_find_gpu(w, specs[i].gpu.text) : -1,
-            .fault = specs[i].fault,
-        };
+        struct planned_fault *f = &world_faults(w)[i];
+
+        memset(f, 0, sizeof(*f)); /* what lies between its members, too */
+        f->at_ns = specs[i].at_ns;
+        f->for_ns = specs[i].for_ns;
+        f->every_ns = specs[i].every_ns;
+        f->gpu = strcmp(specs[i].gpu.text, "all") ? plan_find_gpu(w, specs[i].gpu.text) : -1;
+        f->fault = specs[i].fault;
         world_due(w)[i].at_ns = next_time(&specs[i], w->node.now_ns, !a->before);
     }
+}
+
+static void say_applied(struct applying *a)
+{
+    struct event e = { .kind = a->before ? EVENT_CONFIG : EVENT_DRIVER, .gpu = -1 };
+
+    if (!a->before)
+        snprintf(e.text, sizeof(e.text), "%s", a->cfg->driver.version);
+    world_event(a->st.store, a->st.world, &e);
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
@@ -870,8 +575,7 @@ static int apply(struct applying *a)
     if (r < 0)
         return r;
     set_faults(a);
-    if (a->before)
-        world_event(a->st.store, a->st.world, &(struct event){ .kind = EVENT_CONFIG, .gpu = -1 });
+    say_applied(a);
     faults_step(&a->st);
     plan_settle(&a->st);
     world_commit(a->st.store, a->st.world);

@@ -18,13 +18,6 @@
  */
 int plan_apply(struct world_store *store, const struct config *cfg, struct why *why);
 
-/* Adds a workload and starts it if its time has come. -EEXIST, -ENODEV, -ENOSPC, … */
-int plan_add_workload(struct world_store *store, const struct workload_spec *spec,
-                      const struct model_set *models, uint64_t *id, struct why *why);
-
-/* Takes a workload out, ended or not. -ENOENT. */
-int plan_remove_workload(struct world_store *store, const char *name, struct why *why);
-
 /* Position of a workload, or -1. */
 int plan_find_workload(const struct world *w, const char *name);
 

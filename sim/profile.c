@@ -5,6 +5,7 @@
  */
 #include "sim/profile.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,14 +81,36 @@ static void print_pins(struct text *out, const void *member, int indent)
     }
 }
 
-const struct bind_custom pins_custom = {
-    read_pins,
-    print_pins,
-    "\"type\": \"object\", \"additionalProperties\": { \"$ref\": \"#/$defs/signal\" }",
-};
+const struct bind_custom pins_custom = { read_pins, print_pins, "\"$ref\": \"#/$defs/metrics\"" };
+
+void pins_schema(struct text *out)
+{
+    const char *name;
+
+    text_add(out, "\"type\": \"object\", \"additionalProperties\": false, \"properties\": {");
+    for (int i = 0; (name = metric_name_at("pinned", i)); i++)
+        text_addf(out, "%s\n      \"%s\": { \"$ref\": \"#/$defs/signal\" }", i ? "," : "", name);
+    text_add(out, "\n    }");
+}
+
+/* A name must survive GPU_PROFILES=0:name,other and not stand in the way of `cycle`. */
+static bool name_ok(const char *name)
+{
+    if (!strcmp(name, "cycle"))
+        return false;
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && !strchr("-_", *name))
+            return false;
+    return true;
+}
+
+static const struct bind_shape name_shape = { name_ok,
+                                              "letters, digits, '-' and '_', and not cycle",
+                                              "^[A-Za-z0-9_-]+$" };
 
 static const struct bind_field profile_fields[] = {
-    BIND_ROW_TEXT("name", profile_spec, name, BIND_REQUIRED, "Name in configurations."),
+    BIND_ROW_SHAPED("name", profile_spec, name, BIND_REQUIRED, &name_shape,
+                    "Name in configurations."),
     BIND_ROW_TEXT("description", profile_spec, description, 0, "What it is like."),
     BIND_ROW_CUSTOM("metrics", profile_spec, pins, &pins_custom, "Which metrics it pins, and how."),
     { 0 },

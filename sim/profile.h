@@ -31,6 +31,9 @@ struct profile_set {
 /* How a `metrics:` mapping (metric name to signal) is read, printed and described. */
 extern const struct bind_custom pins_custom;
 
+/* Appends the members of the JSON Schema of such a mapping. */
+void pins_schema(struct text *out);
+
 int profile_set_load(struct profile_set *set, const char *directory, struct why *why);
 void profile_set_release(struct profile_set *set);
 

@@ -135,7 +135,8 @@ static void evaluate(struct runner *r, const struct signal *s, int64_t elapsed_n
 
     if (signal_eval(s, &pool, elapsed_ns, limit, isnan(*value) ? 0 : *value, fresh || isnan(*value),
                     &r->run->rng, &v) == 0)
-        *value = v < 0 ? 0 : v > limit ? limit : v;
+        *value = v < 0 ? 0 : v > limit && s->target != CHANNEL_MEMORY ? limit : v;
+    /* Memory beyond what there is stays what is asked for: it is refused, not cut. */
 }
 
 static void clear_values(struct run *run)
@@ -224,6 +225,7 @@ int run_start(struct stepping *st, uint32_t k, struct why *why)
     at = place_of(&r);
     sample(&r, &at);
     short_of = take_memory(&r);
+    r.run->reason_detail = short_of;
     if (short_of >= 0)
         return why_set(why, ENOSPC,
                        "workload '%s' needs %" PRId64 " MiB on GPU %d, which has %" PRId64
@@ -378,7 +380,7 @@ void runs_step(struct stepping *st)
 
         if (r.run->state == RUN_WAITING && w->node.now_ns >= r.plan->start_ns &&
             run_start(st, k, NULL) == -ENOSPC)
-            run_end(st, k, RUN_NO_MEMORY, r.shares[0].gpu);
+            run_end(st, k, RUN_NO_MEMORY, r.run->reason_detail);
         else if (r.run->state == RUN_RUNNING && st->dt_ns > 0)
             move(&r);
         if (r.run->state == RUN_RUNNING)

@@ -15,8 +15,9 @@
 #include "sim/suggest.h"
 
 enum param_type {
-    PARAM_VALUE, /* of the target's unit, or a share of its limit */
-    PARAM_RATE,  /* the same, per second */
+    PARAM_VALUE, /* a value of the target: of its unit, or a share of its limit */
+    PARAM_SPAN,  /* a distance between two of them: never negative */
+    PARAM_RATE,  /* the same, per second and in either direction */
     PARAM_TIME,
     PARAM_CHANCE, /* 0..1 */
 };
@@ -39,6 +40,7 @@ struct kind {
 
 /* clang-format off */
 #define VALUE(n, i) { .name = n, .type = PARAM_VALUE, .slot = i, .factor = 1 }
+#define SPAN(n, i) { .name = n, .type = PARAM_SPAN, .slot = i, .factor = 1 }
 #define VALUE_OR(n, i, other) \
     { .name = n, .type = PARAM_VALUE, .slot = i, .optional = true, .otherwise = other, .factor = 1 }
 #define CHANCE(n, i, other) \
@@ -47,11 +49,11 @@ struct kind {
 static const struct kind kinds[SIGNAL_KINDS] = {
     [SIGNAL_CONSTANT] = { "constant", "Always the value.", { VALUE("value", 0) } },
     [SIGNAL_JITTER] = { "jitter", "Uniform in value ± spread.",
-                        { VALUE("value", 0), VALUE("spread", 1) } },
+                        { VALUE("value", 0), SPAN("spread", 1) } },
     [SIGNAL_SPIKE] = { "spike", "Base, or peak with that probability.",
                        { VALUE("base", 0), VALUE("peak", 1), CHANCE("probability", 2, 0.1) } },
     [SIGNAL_WAVE] = { "wave", "mean + amplitude·sin(2π·t/period), or sin(t/per_radian).",
-                      { VALUE("mean", 0), VALUE("amplitude", 1),
+                      { VALUE("mean", 0), SPAN("amplitude", 1),
                         { .name = "period", .type = PARAM_TIME, .slot = 2, .optional = true,
                           .otherwise = NAN, .factor = 0.5 * M_1_PI },
                         { .name = "per_radian", .type = PARAM_TIME, .slot = 2, .optional = true,
@@ -65,7 +67,7 @@ static const struct kind kinds[SIGNAL_KINDS] = {
                       { VALUE("from", 0), VALUE("to", 1),
                         { .name = "over", .type = PARAM_TIME, .slot = 2, .factor = 1 } } },
     [SIGNAL_RANDOM_INCREASE] = { "random-increase", "Grows by a random part of step at each sample, up to max.",
-                                 { VALUE_OR("from", 0, 0), VALUE("step", 1), VALUE_OR("max", 2, INFINITY) } },
+                                 { VALUE_OR("from", 0, 0), SPAN("step", 1), VALUE_OR("max", 2, INFINITY) } },
     [SIGNAL_FAULT] = { "fault", "The value, or a failed reading with that probability.",
                        { VALUE("value", 0), CHANCE("probability", 1, 0.2) } },
     [SIGNAL_TIMELINE] = { "timeline", "Phases one after the other, repeated.", { { 0 } } },
@@ -95,11 +97,57 @@ static bool is_share(enum unit unit, const char *text)
     return unit != UNIT_PERCENT && n && text[n - 1] == '%';
 }
 
-static int read_value(struct binder *b, const struct ynode *node, enum unit unit, enum share *share,
-                      double *value)
+/* The largest value of a unit, in parts; a GPU may allow less. */
+static double largest(enum unit unit)
 {
-    struct why inner = { 0 };
-    int64_t stored;
+    switch (unit) {
+    case UNIT_PERCENT:
+        return 100e3;
+    case UNIT_RATIO:
+        return 1e6;
+    case UNIT_CELSIUS:
+        return 500e3;
+    case UNIT_MILLIWATT:
+        return 1e7;
+    case UNIT_MEGAHERTZ:
+        return 2e7;
+    case UNIT_BYTES:
+        return 0x1p50;
+    default:
+        return 1e15; /* a double still counts these one by one */
+    }
+}
+
+static struct bind_field range_of(enum unit unit, enum param_type type)
+{
+    struct bind_field f = {
+        .type = BIND_QUANTITY, .unit = unit, .high = largest(unit), .flags = BIND_BARE
+    };
+
+    if (unit == UNIT_CELSIUS && type == PARAM_VALUE)
+        f.low = -100e3;
+    if (type == PARAM_RATE)
+        f.low = -f.high;
+    return f;
+}
+
+static int check_shares(struct binder *b, const struct ynode *node, bool percent, int64_t stored,
+                        enum share *share)
+{
+    if (!stored)
+        return 0;
+    if (*share != SHARE_UNKNOWN && *share != (percent ? SHARE_YES : SHARE_NO))
+        return bind_refuse(b, EINVAL, node, "%s mixes shares (%%) with absolute values",
+                           ynode_describe(b->arena, node));
+    *share = percent ? SHARE_YES : SHARE_NO;
+    return 0;
+}
+
+static int read_value(struct binder *b, const struct ynode *node, enum unit unit,
+                      enum param_type type, enum share *share, double *value)
+{
+    struct bind_field f;
+    int64_t stored = 0;
     bool percent;
     int r;
 
@@ -107,26 +155,19 @@ static int read_value(struct binder *b, const struct ynode *node, enum unit unit
         return bind_refuse(b, EINVAL, node, "found %s; allowed: a value",
                            ynode_describe(b->arena, node));
     percent = is_share(unit, node->text);
-    r = unit_parse(percent ? UNIT_PERCENT : unit, node->text, UNIT_BARE_SHOWN, &stored, &inner);
-    if (r < 0)
-        bind_refuse(b, -r, node, "%s", why_text(&inner));
-    why_release(&inner);
-    if (r < 0)
-        return r;
-    if (stored && *share != SHARE_UNKNOWN && *share != (percent ? SHARE_YES : SHARE_NO))
-        return bind_refuse(b, EINVAL, node, "%s mixes shares (%%) with absolute values",
-                           ynode_describe(b->arena, node));
-    if (stored)
-        *share = percent ? SHARE_YES : SHARE_NO;
+    f = range_of(percent ? UNIT_PERCENT : unit, type);
+    r = bind_read_value(b, &f, node, &stored);
+    if (r == 0)
+        r = check_shares(b, node, percent, stored, share);
     *value = percent ? (double)stored / (100.0 * (double)unit_parts(UNIT_PERCENT)) : (double)stored;
-    return 0;
+    return r;
 }
 
 static const struct bind_field time_field = {
     .type = BIND_QUANTITY,
     .unit = UNIT_NANOSECOND,
-    .low = 1e6,
-    .high = 3.2e16,
+    .low = NS_PER_MS,
+    .high = TIME_MAX_NS,
 };
 static const struct bind_field chance_field = { .type = BIND_REAL, .low = 0, .high = 1 };
 
@@ -144,7 +185,7 @@ static int read_param(struct binder *b, const struct ynode *node, enum unit unit
     case PARAM_CHANCE:
         return bind_read_value(b, &chance_field, node, value);
     default:
-        return read_value(b, node, unit, share, value);
+        return read_value(b, node, unit, p->type, share, value);
     }
 }
 
@@ -156,6 +197,16 @@ static const struct param *param_find(const struct kind *k, const char *name)
         if (!strcmp(k->params[i].name, name))
             return &k->params[i];
     return NULL;
+}
+
+/* The other key that says what `p` says. */
+static const char *rival_of(const struct kind *k, const struct param *p)
+{
+    const struct param *q = k->params;
+
+    while (q == p || q->slot != p->slot)
+        q++;
+    return q->name;
 }
 
 static int unknown_param(struct binder *b, const struct kind *k, const struct ynode *key)
@@ -170,6 +221,22 @@ static int unknown_param(struct binder *b, const struct kind *k, const struct yn
     return r;
 }
 
+/* What would make a function pointless or jump. */
+static int check_order(struct binder *b, const struct ynode *node, const struct signal *s)
+{
+    const double *p = s->p;
+
+    if (s->kind == SIGNAL_RANDOM && p[0] > p[1])
+        return bind_refuse(b, ERANGE, node, "min is larger than max");
+    if (s->kind == SIGNAL_RANDOM_INCREASE && p[0] > p[2])
+        return bind_refuse(b, ERANGE, node, "from is larger than max");
+    if (s->kind == SIGNAL_DRIFT && p[1] == 0)
+        return bind_refuse(b, ERANGE, node, "a drift needs a rate other than 0");
+    if (s->kind == SIGNAL_DRIFT && !isinf(p[2]) && (p[1] > 0 ? p[2] < p[0] : p[2] > p[0]))
+        return bind_refuse(b, ERANGE, node, "until lies behind from: the rate leads away from it");
+    return 0;
+}
+
 static int check_params(struct binder *b, const struct ynode *node, const struct kind *k,
                         struct signal *s)
 {
@@ -178,13 +245,17 @@ static int check_params(struct binder *b, const struct ynode *node, const struct
 
         if (!isnan(s->p[p->slot]))
             continue;
-        if (!p->optional || isnan(p->otherwise))
+        if (!p->optional)
             return bind_refuse(b, EINVAL, node, "%s needs the key '%s'", k->name, p->name);
+        if (isnan(p->otherwise))
+            return bind_refuse(b, EINVAL, node, "%s needs the key '%s' or '%s'", k->name, p->name,
+                               rival_of(k, p));
         s->p[p->slot] = p->otherwise;
     }
-    if (s->kind == SIGNAL_RANDOM && s->p[0] > s->p[1])
-        return bind_refuse(b, ERANGE, node, "min is larger than max");
-    return 0;
+    for (int i = 0; i < SIGNAL_PARAMS; i++)
+        if (isnan(s->p[i]))
+            s->p[i] = 0; /* has no meaning here: the same function is the same bytes */
+    return check_order(b, node, s);
 }
 
 static int read_function(struct binder *b, const struct ynode *node, enum unit unit,
@@ -208,7 +279,9 @@ static int read_function(struct binder *b, const struct ynode *node, enum unit u
             return unknown_param(b, k, node->keys[i]);
         path = bind_enter(b, p->name);
         if (!isnan(s->p[p->slot]))
-            return bind_refuse(b, EINVAL, node->keys[i], "says again what another key said");
+            return bind_refuse(b, EINVAL, node->keys[i],
+                               "'%s' says the same in another way; allowed: one of them",
+                               rival_of(k, p));
         r = read_param(b, node->items[i], unit, p, &share, &v);
         if (r < 0)
             return r;
@@ -244,7 +317,7 @@ static const struct bind_custom any_node = { .read = keep_node };
 
 /* clang-format off */
 static const struct bind_field timeline_phase_fields[] = {
-    BIND_ROW_QUANTITY("time", timeline_phase, time_ns, UNIT_NANOSECOND, 1e6, 3.2e16, BIND_REQUIRED, ""),
+    BIND_ROW_QUANTITY("time", timeline_phase, time_ns, UNIT_NANOSECOND, NS_PER_MS, TIME_MAX_NS, BIND_REQUIRED, ""),
     { .key = "value", .type = BIND_CUSTOM, BIND_AT(timeline_phase, value), .custom = &any_node,
       .flags = BIND_REQUIRED },
     { 0 },
@@ -287,15 +360,21 @@ static int read_timeline(struct binder *b, const struct ynode *node, enum unit u
     if (r < 0)
         return r;
     if (!t.phases.count)
-        return bind_refuse(b, EINVAL, node, "a timeline needs at least one phase");
+        return bind_refuse(b, EINVAL, ynode_get(node, "phases"),
+                           "a timeline needs at least one phase");
     from = t.phases.items;
     to = arena_alloc(b->arena, t.phases.count * sizeof(*to));
     if (!to)
         return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
     for (size_t i = 0; i < t.phases.count; i++) {
+        size_t path = bind_enter(b, "phases");
+
+        bind_enter_index(b, i);
+        bind_enter(b, "value");
         r = read_phase(b, &from[i], unit, target, &to[i]);
         if (r < 0)
             return r;
+        bind_leave(b, path);
     }
     spec->signal.repeat = t.repeat;
     spec->phases = (struct bind_list){ to, t.phases.count };
@@ -348,18 +427,23 @@ int signal_read(struct binder *b, const struct ynode *node, enum unit unit, int 
     if (node->kind == YNODE_MAP && node->count == 1)
         return read_kind(b, node, unit, target, spec);
     if (node->kind != YNODE_SCALAR)
-        return bind_refuse(b, EINVAL, node, "found %s; allowed: a value or one function",
-                           ynode_describe(b->arena, node));
-    r = read_value(b, node, unit, &share, &spec->signal.p[0]);
+        return bind_refuse(b, EINVAL, node,
+                           "found %s; allowed: a value, or one function like "
+                           "{random: {min: …, max: …}}",
+                           node->count > 1 && node->kind == YNODE_MAP
+                               ? "several functions"
+                               : ynode_describe(b->arena, node));
+    r = read_value(b, node, unit, PARAM_VALUE, &share, &spec->signal.p[0]);
     spec->signal.share = share == SHARE_YES;
     return r;
 }
 
 /* --- printing -------------------------------------------------------------------------------- */
 
-static void print_number(struct text *out, double v)
+/* A double holds days to the nanosecond; longer times are given to the microsecond. */
+static int64_t whole_ns(double seconds)
 {
-    text_addf(out, "%.12g", v);
+    return seconds < 1e5 ? llround(seconds * (double)NS_PER_S) : llround(seconds * 1e6) * NS_PER_US;
 }
 
 static void print_param(struct text *out, enum unit unit, const struct signal *s,
@@ -369,30 +453,28 @@ static void print_param(struct text *out, enum unit unit, const struct signal *s
 
     switch (p->type) {
     case PARAM_TIME:
-        unit_print(out, UNIT_NANOSECOND, llround(v * (double)NS_PER_S));
+        unit_print(out, UNIT_NANOSECOND, whole_ns(v));
         break;
     case PARAM_CHANCE:
-        print_number(out, v);
+        print_real(out, v);
         break;
     default:
-        if (s->share) {
-            print_number(out, v * 100);
-            text_add(out, "%");
-        } else {
-            print_number(out, v / (double)unit_parts(unit));
-        }
+        if (s->share)
+            unit_print(out, UNIT_PERCENT, llround(v * 100 * (double)unit_parts(UNIT_PERCENT)));
+        else
+            unit_print(out, unit, llround(v));
     }
 }
 
-/* A wave's period is one of two keys: per_radian is written when it is the rounder number. */
+/* A wave's period is one of two keys: per_radian is written when it says it exactly. */
 static bool is_printed(const struct signal *s, const struct param *p)
 {
     double v = s->p[p->slot] / p->factor;
 
     if (s->kind == SIGNAL_WAVE && p->type == PARAM_TIME) {
-        bool radian_is_round = fabs(s->p[2] - round(s->p[2])) < 1e-9;
+        bool radian_is_exact = (double)whole_ns(s->p[2]) / (double)NS_PER_S == s->p[2];
 
-        return radian_is_round == (p->factor == 1);
+        return radian_is_exact == (p->factor == 1);
     }
     return !(p->optional && v == p->otherwise);
 }
@@ -441,50 +523,79 @@ void signal_print(struct text *out, enum unit unit, const struct signal_spec *sp
 
 /* --- JSON Schema ----------------------------------------------------------------------------- */
 
+/* Any quantity: which unit is right depends on what the signal is for. */
+static const char value_schema[] =
+    "\"type\": [\"number\", \"string\"], \"pattern\": \"^[-+]?[0-9.]+ *[A-Za-z/%]*$\"";
+
+static void schema_param(struct text *out, const struct param *p)
+{
+    text_addf(out, "\"%s\": { ", p->name);
+    switch (p->type) {
+    case PARAM_TIME:
+        unit_schema(out, UNIT_NANOSECOND, UNIT_BARE_REFUSED);
+        break;
+    case PARAM_CHANCE:
+        text_add(out, "\"type\": \"number\", \"minimum\": 0, \"maximum\": 1");
+        break;
+    default:
+        text_add(out, value_schema);
+    }
+    text_add(out, " }");
+}
+
 static void schema_params(struct text *out, const struct kind *k)
 {
-    static const char *const types[] = {
-        [PARAM_VALUE] = "\"type\": [\"number\", \"string\"]",
-        [PARAM_RATE] = "\"type\": [\"number\", \"string\"]",
-        [PARAM_TIME] = "\"type\": \"string\"",
-        [PARAM_CHANCE] = "\"type\": \"number\", \"minimum\": 0, \"maximum\": 1",
-    };
-    const char *before = "";
+    const char *before = "\"required\": [";
+    bool rivals = false;
 
-    text_add(out, "\"properties\": { ");
-    for (int i = 0; i < PARAMS_MAX && k->params[i].name; i++)
-        text_addf(out, "%s\"%s\": { %s }", i ? ", " : "", k->params[i].name,
-                  types[k->params[i].type]);
-    text_add(out, " }, \"required\": [");
     for (int i = 0; i < PARAMS_MAX && k->params[i].name; i++) {
+        rivals |= isnan(k->params[i].otherwise);
         if (k->params[i].optional)
             continue;
         text_addf(out, "%s\"%s\"", before, k->params[i].name);
         before = ", ";
     }
-    text_add(out, "]");
+    text_add(out, "], \"properties\": {");
+    for (int i = 0; i < PARAMS_MAX && k->params[i].name; i++) {
+        text_add(out, i ? ", " : " ");
+        schema_param(out, &k->params[i]);
+    }
+    text_add(out, " }");
+    before = ", \"oneOf\": [";
+    for (int i = 0; rivals && i < PARAMS_MAX && k->params[i].name; i++) {
+        if (!isnan(k->params[i].otherwise))
+            continue;
+        text_addf(out, "%s{ \"required\": [\"%s\"] }", before, k->params[i].name);
+        before = ", ";
+    }
+    text_add(out, rivals ? "]" : "");
+}
+
+static void schema_timeline(struct text *out)
+{
+    text_add(out,
+             "\"required\": [\"phases\"], \"properties\": { \"repeat\": { \"type\": \"integer\", "
+             "\"minimum\": 0 }, \"phases\": { \"type\": \"array\", \"minItems\": 1, \"items\": { "
+             "\"type\": \"object\", \"additionalProperties\": false, \"required\": [\"time\", "
+             "\"value\"], \"properties\": { \"time\": { ");
+    unit_schema(out, UNIT_NANOSECOND, UNIT_BARE_REFUSED);
+    text_add(out, " }, \"value\": { \"$ref\": \"#/$defs/signal\" } } } } }");
 }
 
 void signal_schema(struct text *out)
 {
-    text_add(out, "\"anyOf\": [\n    { \"type\": [\"number\", \"string\"] }");
+    text_addf(out, "\"anyOf\": [\n      { %s }", value_schema);
     for (int i = 0; i < SIGNAL_KINDS; i++) {
-        text_addf(
-            out,
-            ",\n    { \"type\": \"object\", \"description\": \"%s\", \"additionalProperties\": "
-            "false, \"required\": [\"%s\"], \"properties\": { \"%s\": { \"type\": \"object\", "
-            "\"additionalProperties\": false, ",
-            kinds[i].help, kinds[i].name, kinds[i].name);
+        text_addf(out,
+                  ",\n      { \"description\": \"%s\", \"type\": \"object\", "
+                  "\"additionalProperties\": false, \"required\": [\"%s\"], \"properties\": { "
+                  "\"%s\": { \"type\": \"object\", \"additionalProperties\": false, ",
+                  kinds[i].help, kinds[i].name, kinds[i].name);
         if (i == SIGNAL_TIMELINE)
-            text_add(out, "\"required\": [\"phases\"], \"properties\": { \"repeat\": { \"type\": "
-                          "\"integer\", \"minimum\": 0 }, \"phases\": { \"type\": \"array\", "
-                          "\"minItems\": 1, \"items\": { \"type\": \"object\", "
-                          "\"additionalProperties\": false, \"required\": [\"time\", \"value\"], "
-                          "\"properties\": { \"time\": { \"type\": \"string\" }, \"value\": { "
-                          "\"$ref\": \"#/$defs/signal\" } } } } }");
+            schema_timeline(out);
         else
             schema_params(out, &kinds[i]);
         text_add(out, " } } }");
     }
-    text_add(out, "\n  ]");
+    text_add(out, "\n    ]");
 }

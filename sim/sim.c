@@ -15,6 +15,7 @@
 #include "sim/plan.h"
 #include "sim/runs.h"
 #include "sim/suggest.h"
+#include "sim/workload_plan.h"
 
 /* Steps that one sim_advance makes at most, so that a stopped process does not simulate for hours. */
 enum { STEPS_AT_ONCE = 100000 };
@@ -130,6 +131,17 @@ int64_t sim_advance(struct sim *sim, int64_t real_ns)
     return steps;
 }
 
+void sim_resume(struct sim *sim)
+{
+    while (sim_world(sim)->node.now_ns < sim_world(sim)->node.run_until_ns)
+        sim_step(sim);
+}
+
+void sim_request(struct sim *sim, uint64_t request)
+{
+    sim->store.request = request;
+}
+
 int sim_clock(struct sim *sim, const char *text, struct why *why)
 {
     struct clock_command c;
@@ -138,16 +150,17 @@ int sim_clock(struct sim *sim, const char *text, struct why *why)
 
     if (r < 0)
         return r;
-    if (c.kind == CLOCK_STEP) {
-        sim_run(sim, c.step_ns);
-        return 0;
-    }
     next = world_begin(&sim->store, NULL, why);
+    if (!next)
+        return -ENOMEM;
     if (c.kind == CLOCK_SPEED)
         next->node.speed = c.speed;
+    else if (c.kind == CLOCK_STEP)
+        next->node.run_until_ns = next->node.now_ns + c.step_ns;
     else
         next->node.paused = c.kind == CLOCK_PAUSE;
     world_commit(&sim->store, next);
+    sim_resume(sim);
     return 0;
 }
 
@@ -482,6 +495,70 @@ int sim_add_workload(struct sim *sim, const struct workload_spec *spec, uint64_t
                      struct why *why)
 {
     return plan_add_workload(&sim->store, spec, &sim->models, id, why);
+}
+
+int sim_replace_workload(struct sim *sim, const char *name, const struct workload_spec *spec,
+                         bool restart, struct why *why)
+{
+    return plan_replace_workload(&sim->store, name, spec, &sim->models, restart, why);
+}
+
+/* The workload of the copy being changed, or NULL with a sentence. */
+static struct workload *workload_begin(struct sim *sim, const char *name, struct world **next,
+                                       struct why *why)
+{
+    int k = plan_find_workload(sim_world(sim), name);
+
+    if (k < 0) {
+        why_set(why, ENOENT, "there is no workload '%s'", name);
+        return NULL;
+    }
+    *next = world_begin(&sim->store, NULL, why);
+    if (!*next)
+        return NULL;
+    world_plan_changed(*next);
+    return &world_workloads(*next)[k];
+}
+
+int sim_identify_workload(struct sim *sim, const char *name, const struct workload_spec *spec,
+                          struct why *why)
+{
+    struct world *next;
+    struct workload *w = workload_begin(sim, name, &next, why);
+
+    if (!w)
+        return -ENOENT;
+    memcpy(w->namespace, spec->namespace, sizeof(w->namespace));
+    memcpy(w->pod, spec->pod, sizeof(w->pod));
+    memcpy(w->container, spec->container, sizeof(w->container));
+    w->pid = (int32_t)spec->pid;
+    world_commit(&sim->store, next);
+    return 0;
+}
+
+int sim_attach_workload(struct sim *sim, const char *name, struct why *why)
+{
+    struct world *next;
+    struct workload *w = workload_begin(sim, name, &next, why);
+
+    if (!w)
+        return -ENOENT;
+    w->attached++;
+    world_commit(&sim->store, next);
+    return 0;
+}
+
+int sim_detach_workload(struct sim *sim, const char *name, struct why *why)
+{
+    struct world *next;
+    struct workload *w = workload_begin(sim, name, &next, why);
+
+    if (!w)
+        return -ENOENT;
+    if (--w->attached <= 0)
+        return plan_remove_workload(&sim->store, name, why);
+    world_commit(&sim->store, next);
+    return 0;
 }
 
 int sim_remove_workload(struct sim *sim, const char *name, struct why *why)

@@ -38,6 +38,12 @@ void sim_run(struct sim *sim, int64_t ns);
 /* Says that `real_ns` have passed on the real clock; makes the steps that are due; returns how many. */
 int64_t sim_advance(struct sim *sim, int64_t real_ns);
 
+/* Finishes a `step` command that another process had begun. */
+void sim_resume(struct sim *sim);
+
+/* The next change is the effect of this request: see world_applied. */
+void sim_request(struct sim *sim, uint64_t request);
+
 /* A command for the clock: see clock.h. */
 int sim_clock(struct sim *sim, const char *text, struct why *why);
 
@@ -83,6 +89,19 @@ int sim_set_mig_mode(struct sim *sim, int gpu, bool on, struct why *why);
 
 int sim_add_workload(struct sim *sim, const struct workload_spec *spec, uint64_t *id,
                      struct why *why);
+
+/* Another description for a workload: see plan_replace_workload. */
+int sim_replace_workload(struct sim *sim, const char *name, const struct workload_spec *spec,
+                         bool restart, struct why *why);
+
+/* Its identity alone (namespace, pod, container, pid) from `spec`. */
+int sim_identify_workload(struct sim *sim, const char *name, const struct workload_spec *spec,
+                          struct why *why);
+
+/* Someone holds on to it, or lets go: when the last lets go it is removed. */
+int sim_attach_workload(struct sim *sim, const char *name, struct why *why);
+int sim_detach_workload(struct sim *sim, const char *name, struct why *why);
+
 int sim_remove_workload(struct sim *sim, const char *name, struct why *why);
 
 /* Ends it but leaves it there to be looked at. */

@@ -6,6 +6,7 @@
 #include "sim/suggest.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -54,13 +55,36 @@ static unsigned distance(const char *a, const char *b)
     return row[n % 3][m];
 }
 
+/* "H100" is the beginning of "H100-80GB-HBM3": whoever writes it means that, not "H200". */
+static bool is_beginning(const char *found, const char *name)
+{
+    size_t n = strlen(found);
+
+    if (n < 3)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (folded(found[i]) != folded(name[i]))
+            return false;
+    return true;
+}
+
+/* Twice the edits, so that a beginning stands between a perfect match and one edit. */
+static unsigned remoteness(const char *found, const char *name)
+{
+    unsigned edits = distance(found, name);
+
+    return edits && is_beginning(found, name) ? 1 : 2 * edits;
+}
+
 const char *suggest_nearest(const char *found, suggest_names *name_at, const void *names)
 {
-    unsigned allowed = (unsigned)(strlen(found) / 3) + 1, best = allowed + 1;
+    unsigned length = (unsigned)strlen(found), edits = length / 3 + 1, best;
     const char *nearest = NULL, *name;
 
+    /* With as many edits as letters any name could be reached. */
+    best = 2 * (edits + 1 < length ? edits + 1 : length);
     for (int i = 0; (name = name_at(names, i)); i++) {
-        unsigned d = distance(found, name);
+        unsigned d = remoteness(found, name);
 
         if (d < best) {
             best = d;
@@ -82,8 +106,10 @@ void suggest_add(struct text *out, const char *found, suggest_names *name_at, co
     if (count > LISTED && nearest)
         return; /* a long list would hide the answer */
     text_add(out, nearest ? " allowed: " : "; allowed: ");
-    for (int i = 0; (name = name_at(names, i)); i++)
+    for (int i = 0; i < LISTED && (name = name_at(names, i)); i++)
         text_addf(out, "%s%s", i ? ", " : "", name);
+    if (count > LISTED)
+        text_addf(out, " and %d more", count - LISTED);
 }
 
 const char *suggest_from_strings(const void *names, int i)

@@ -14,7 +14,7 @@ typedef const char *suggest_names(const void *names, int i);
 /* The allowed name nearest to `found`, or NULL when none is near enough to be a slip of the keys. */
 const char *suggest_nearest(const char *found, suggest_names *name_at, const void *names);
 
-/* Appends "; did you mean 'x'? allowed: a, b, c" (either part only where it helps). */
+/* Appends "; did you mean 'x'? allowed: a, b, c" (either part only where it helps, a long list cut). */
 void suggest_add(struct text *out, const char *found, suggest_names *name_at, const void *names);
 
 /* name_at for a NULL-terminated array of strings. */

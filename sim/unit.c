@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,13 +103,13 @@ static void show_decimal(struct text *out, int64_t value, int64_t parts, int dec
 {
     int64_t ten = power_of_ten(decimals);
     __int128 scaled = (__int128)(value < 0 ? -(__int128)value : value) * ten;
-    int64_t rounded = (int64_t)((scaled + parts / 2) / parts);
+    uint64_t rounded = (uint64_t)((scaled + parts / 2) / parts); /* INT64_MIN's too */
 
     if (value < 0 && rounded)
         text_add(out, "-");
-    text_addf(out, "%" PRId64, rounded / ten);
+    text_addf(out, "%" PRIu64, rounded / (uint64_t)ten);
     if (decimals)
-        text_addf(out, ".%0*" PRId64, decimals, rounded % ten);
+        text_addf(out, ".%0*" PRIu64, decimals, rounded % (uint64_t)ten);
 }
 
 void unit_show(struct text *out, enum unit unit, int64_t stored)
@@ -137,14 +138,36 @@ void unit_print(struct text *out, enum unit unit, int64_t stored)
         }
     }
     print_exact(out, stored, units[unit].parts);
-    text_add(out, unit == UNIT_BYTES ? "" : units[unit].suffix);
+    text_add(out, units[unit].suffix);
 }
 
 /* An unsigned decimal: digits with an optional fraction, as mantissa and number of decimals. */
 struct decimal {
     int64_t mantissa;
     int decimals;
+    bool cut; /* it has decimals that did not fit, and they were not zero */
 };
+
+enum { DECIMALS_MAX = 12 };
+
+static bool add_digit(int64_t *mantissa, int digit)
+{
+    int64_t more;
+
+    if (__builtin_mul_overflow(*mantissa, 10, &more) || __builtin_add_overflow(more, digit, &more))
+        return false;
+    *mantissa = more;
+    return true;
+}
+
+/* One more decimal, or a note that it is lost. */
+static void add_decimal(struct decimal *d, int digit)
+{
+    if (d->decimals < DECIMALS_MAX && !d->cut && add_digit(&d->mantissa, digit))
+        d->decimals++;
+    else
+        d->cut |= digit != 0;
+}
 
 static int read_decimal(const char **at, struct decimal *d)
 {
@@ -160,10 +183,10 @@ static int read_decimal(const char **at, struct decimal *d)
         if (!isdigit((unsigned char)*p))
             break;
         any = true;
-        if (d->mantissa > (INT64_MAX - 9) / 10 || d->decimals == 12)
+        if (point)
+            add_decimal(d, *p - '0');
+        else if (!add_digit(&d->mantissa, *p - '0'))
             return -ERANGE;
-        d->mantissa = d->mantissa * 10 + (*p - '0');
-        d->decimals += point;
     }
     if (!any || p[-1] == '.')
         return -EINVAL;
@@ -177,7 +200,7 @@ static int scale_decimal(struct decimal d, int64_t parts, int64_t *stored)
     __int128 scaled = (__int128)d.mantissa * parts;
     int64_t ten = power_of_ten(d.decimals);
 
-    if (scaled % ten)
+    if (d.cut || scaled % ten)
         return -EINVAL;
     if (scaled / ten > INT64_MAX)
         return -ERANGE;
@@ -205,9 +228,9 @@ static const struct suffix *suffix_find(enum unit unit, const char *p, size_t n)
     return NULL;
 }
 
-static void add_suffixes(struct text *out, enum unit unit)
+static void add_allowed(struct text *out, enum unit unit)
 {
-    const char *before = " ";
+    const char *before = " units: ";
 
     for (size_t i = 0; i < LENGTH(suffixes); i++) {
         if (suffixes[i].unit != unit)
@@ -215,6 +238,8 @@ static void add_suffixes(struct text *out, enum unit unit)
         text_addf(out, "%s%s", before, suffixes[i].text);
         before = ", ";
     }
+    if (!out->length)
+        text_add(out, units[unit].parts > 1 ? ": a number" : ": a whole number");
 }
 
 static int refuse(enum unit unit, const char *text, int err, const char *problem, struct why *why)
@@ -224,9 +249,8 @@ static int refuse(enum unit unit, const char *text, int err, const char *problem
 
     if (err == ERANGE)
         return why_set(why, ERANGE, "'%s' is too large", text);
-    add_suffixes(&allowed, unit);
-    r = why_set(why, err, "'%s' %s%s%s", text, problem,
-                allowed.length ? "; allowed units:" : "; allowed: a number", text_str(&allowed));
+    add_allowed(&allowed, unit);
+    r = why_set(why, err, "'%s' %s; allowed%s", text, problem, text_str(&allowed));
     text_release(&allowed);
     return r;
 }
@@ -285,6 +309,38 @@ int unit_parse(enum unit unit, const char *text, enum unit_bare bare, int64_t *s
     return 0;
 }
 
+static void add_choice(struct text *out, enum unit unit)
+{
+    const char *before = "(";
+
+    for (size_t i = 0; i < LENGTH(suffixes); i++) {
+        if (suffixes[i].unit != unit)
+            continue;
+        text_addf(out, "%s%s", before, suffixes[i].text);
+        before = "|";
+    }
+    text_add(out, *before == '(' ? "" : ")");
+}
+
+void unit_schema(struct text *out, enum unit unit, enum unit_bare bare)
+{
+    static const char number[] = "([0-9]+|[0-9]*[.][0-9]+) *";
+    bool with_bare = bare == UNIT_BARE_SHOWN, sum = unit == UNIT_NANOSECOND;
+    struct text choice = TEXT_INIT;
+
+    add_choice(&choice, unit);
+    text_addf(out, "\"type\": %s, \"pattern\": \"^[-+]?",
+              with_bare ? "[\"number\", \"string\"]" : "\"string\"");
+    if (sum && with_bare)
+        text_addf(out, "(%s|(%s%s)+)", number, number, text_str(&choice));
+    else if (sum)
+        text_addf(out, "(%s%s)+", number, text_str(&choice));
+    else
+        text_addf(out, "%s%s%s", number, text_str(&choice), choice.length && with_bare ? "?" : "");
+    text_add(out, "$\"");
+    text_release(&choice);
+}
+
 int parse_i64(const char *text, int64_t *value)
 {
     const char *digits = text + (*text == '-' || *text == '+');
@@ -305,31 +361,63 @@ int parse_i64(const char *text, int64_t *value)
     return 0;
 }
 
+static const char *skip_digits(const char *p)
+{
+    while (isdigit((unsigned char)*p))
+        p++;
+    return p;
+}
+
+/* Digits, a fraction, an exponent: nothing else of what strtod takes. */
+static bool is_real(const char *p)
+{
+    const char *from;
+
+    p += *p == '-' || *p == '+';
+    from = p;
+    p = skip_digits(p);
+    if (*p == '.' && isdigit((unsigned char)p[1]))
+        p = skip_digits(p + 1);
+    if (p == from)
+        return false;
+    if (*p == 'e' || *p == 'E') {
+        p += 1 + (p[1] == '-' || p[1] == '+');
+        if (!isdigit((unsigned char)*p))
+            return false;
+        p = skip_digits(p);
+    }
+    return !*p;
+}
+
 int parse_real(const char *text, double *value)
 {
-    const char *p = text + (*text == '-' || *text == '+');
-    struct decimal d;
-    int64_t exponent = 0;
-    int r = read_decimal(&p, &d);
+    locale_t plain;
+    double v;
 
-    if (r < 0)
-        return r;
-    if (*p == 'e' || *p == 'E') {
-        r = parse_i64(p + 1, &exponent);
-        if (r < 0)
-            return r;
-    } else if (*p) {
+    if (!is_real(text))
         return -EINVAL;
-    }
-    if (exponent < -30 || exponent > 30)
+    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* elsewhere 0.5 may be written 0,5 */
+    if (!plain)
+        return -ENOMEM;
+    v = strtod_l(text, NULL, plain);
+    freelocale(plain);
+    if (isinf(v))
         return -ERANGE;
-    /* Dividing by an exact power of ten rounds once; multiplying by an inexact one rounds twice. */
-    exponent -= d.decimals;
-    *value = exponent < 0 ? (double)d.mantissa / pow(10, (double)-exponent)
-                          : (double)d.mantissa * pow(10, (double)exponent);
-    if (*text == '-')
-        *value = -*value;
+    *value = v;
     return 0;
+}
+
+void print_real(struct text *out, double value)
+{
+    size_t start = out->length;
+    double back;
+
+    for (int digits = 6; digits <= 17; digits++) {
+        text_cut(out, start);
+        text_addf(out, "%.*g", digits, value);
+        if (parse_real(text_str(out) + start, &back) == 0 && back == value)
+            return;
+    }
 }
 
 int parse_trim(const char *text, char *buf, unsigned long size)
@@ -343,7 +431,7 @@ int parse_trim(const char *text, char *buf, unsigned long size)
         n--;
     if (n >= size)
         return -E2BIG;
-    memcpy(buf, text, n);
+    memmove(buf, text, n);
     buf[n] = '\0';
     return 0;
 }

@@ -43,6 +43,9 @@ enum unit {
 #define NS_PER_MS INT64_C(1000000)
 #define NS_PER_S INT64_C(1000000000)
 
+/* The longest time that can be asked for: a leap year. Sums of two stay far from overflow. */
+#define TIME_MAX_NS (366 * 24 * 3600 * NS_PER_S)
+
 /* Stored parts per shown unit: 1000 for a percentage. */
 int64_t unit_parts(enum unit unit);
 
@@ -67,13 +70,19 @@ enum unit_bare {
 int unit_parse(enum unit unit, const char *text, enum unit_bare bare, int64_t *stored,
                struct why *why);
 
+/* Appends the members of the JSON Schema for what unit_parse reads. */
+void unit_schema(struct text *out, enum unit unit, enum unit_bare bare);
+
 /* Reads a whole number, decimal or 0x hexadecimal. -EINVAL, -ERANGE. */
 int parse_i64(const char *text, int64_t *value);
 
-/* Reads a decimal number ("0.12", "-3", "1e-3"), independent of the locale. -EINVAL. */
+/* Reads a decimal number ("0.12", "-3", "1e-3"), independent of the locale. -EINVAL, -ERANGE. */
 int parse_real(const char *text, double *value);
 
-/* Copies `text` without surrounding white space into buf; -E2BIG when it does not fit. */
+/* Appends the shortest decimal that parse_real reads back as the same number. */
+void print_real(struct text *out, double value);
+
+/* Copies `text` without surrounding white space into buf (which may be text); -E2BIG when it does not fit. */
 int parse_trim(const char *text, char *buf, unsigned long size);
 
 #endif

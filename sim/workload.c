@@ -23,14 +23,14 @@ static int out_of_memory(struct binder *b)
     return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
 }
 
-static int unknown_name(struct binder *b, const struct ynode *key, const char *what,
-                        suggest_names *names)
+static int unknown_key(struct binder *b, const struct ynode *key, const char *where,
+                       suggest_names *names)
 {
     struct text hint = TEXT_INIT;
     int r;
 
     suggest_add(&hint, key->text, names, NULL);
-    r = bind_refuse(b, EINVAL, key, "unknown %s %s%s", what, ynode_describe(b->arena, key),
+    r = bind_refuse(b, EINVAL, key, "unknown key %s in %s%s", ynode_describe(b->arena, key), where,
                     text_str(&hint));
     text_release(&hint);
     return r;
@@ -48,14 +48,8 @@ static int read_channel(struct binder *b, const struct ynode *node, enum channel
         return r;
     if (signal->signal.kind == SIGNAL_TIMELINE || signal->signal.kind == SIGNAL_FAULT)
         return bind_refuse(b, EINVAL, node,
-                           "an activity has no such function; allowed: a value, random, "
+                           "a workload has no such function; allowed: a value, random, "
                            "random-increase, wave, ramp, drift, jitter, spike");
-    if (signal->signal.kind == SIGNAL_CONSTANT && info->unit == UNIT_PERCENT &&
-        (signal->signal.p[0] < 0 || signal->signal.p[0] > 100000))
-        return bind_refuse(b, ERANGE, node, "%s is out of range; allowed: 0 to 100",
-                           ynode_describe(b->arena, node));
-    if (signal->signal.p[0] < 0)
-        return bind_refuse(b, ERANGE, node, "must not be negative");
     return 0;
 }
 
@@ -80,8 +74,8 @@ static int channel_find(const char *name)
 static const struct bind_field time_field = {
     .type = BIND_QUANTITY,
     .unit = UNIT_NANOSECOND,
-    .low = 1e6,
-    .high = 3.2e16,
+    .low = NS_PER_MS,
+    .high = TIME_MAX_NS,
 };
 
 static int read_phase_key(struct binder *b, const struct ynode *key, const struct ynode *value,
@@ -92,7 +86,7 @@ static int read_phase_key(struct binder *b, const struct ynode *key, const struc
 
     channel = channel_find(key->text);
     if (channel < 0 && strcmp(key->text, "time"))
-        return unknown_name(b, key, "key in a phase:", phase_key_at);
+        return unknown_key(b, key, "a phase", phase_key_at);
     path = bind_enter(b, key->text);
     if (channel < 0)
         r = bind_read_value(b, &time_field, value, &phase->time_ns);
@@ -124,56 +118,89 @@ static int read_phase(struct binder *b, const struct ynode *node, struct phase_s
     return 0;
 }
 
+/* A part of a compact phase, as `field` says; it has no place of its own in the document. */
+static int read_part(struct binder *b, const struct ynode *node, const struct bind_field *field,
+                     char *text, int64_t *value)
+{
+    struct ynode part = *node;
+
+    while (isspace((unsigned char)*text))
+        text++;
+    for (char *end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);)
+        *--end = '\0';
+    part.text = text;
+    if (!*text)
+        return bind_refuse(b, EINVAL, node,
+                           "has an empty part; allowed: utilization[:fluctuation[:time]], for "
+                           "example 80:10:30s,0:0:10s");
+    return bind_read_value(b, field, &part, value);
+}
+
 /* "80:10:30s": utilization, fluctuation, time; the time may be missing in the last. */
 static int read_compact_phase(struct binder *b, const struct ynode *node, char *text,
                               struct phase_spec *phase)
 {
-    static const char allowed[] = "utilization[:fluctuation[:time]], for example 80:10:30s";
-    char *part[3] = { strsep(&text, ":"), strsep(&text, ":"), strsep(&text, ":") };
-    int64_t percent[2] = { 0 };
+    static const struct bind_field percent_field = {
+        .type = BIND_QUANTITY, .unit = UNIT_PERCENT, .high = 100e3, .flags = BIND_BARE
+    };
+    const struct bind_field *const fields[] = { &percent_field, &percent_field, &time_field };
+    int64_t value[] = { 0, 0, PHASE_FOREVER };
     struct signal_spec *s = arena_alloc(b->arena, sizeof(*s));
+    char *part;
 
     if (!s)
         return out_of_memory(b);
-    if (text)
-        return bind_refuse(b, EINVAL, node, "has a phase with too many parts; allowed: %s",
-                           allowed);
-    for (int i = 0; i < 2 && part[i]; i++)
-        if (unit_parse(UNIT_PERCENT, part[i], UNIT_BARE_SHOWN, &percent[i], NULL) < 0 ||
-            percent[i] < 0 || percent[i] > 100000)
-            return bind_refuse(b, EINVAL, node, "'%s' is not a percentage; allowed: %s", part[i],
-                               allowed);
-    *phase = (struct phase_spec){ .time_ns = PHASE_FOREVER, .signals = { s, 1 } };
-    if (part[2] &&
-        (unit_parse(UNIT_NANOSECOND, part[2], UNIT_BARE_REFUSED, &phase->time_ns, NULL) < 0 ||
-         phase->time_ns < NS_PER_MS || phase->time_ns > (int64_t)3.2e16))
-        return bind_refuse(b, EINVAL, node, "'%s' is not a time like 30s; allowed: %s", part[2],
-                           allowed);
-    s->signal = (struct signal){ .kind = percent[1] ? SIGNAL_JITTER : SIGNAL_CONSTANT,
+    for (int i = 0; (part = strsep(&text, ":")); i++) {
+        int r;
+
+        if (i == 3)
+            return bind_refuse(b, EINVAL, node,
+                               "has a phase with too many parts; allowed: "
+                               "utilization[:fluctuation[:time]], for example 80:10:30s,0:0:10s");
+        r = read_part(b, node, fields[i], part, &value[i]);
+        if (r < 0)
+            return r;
+    }
+    *phase = (struct phase_spec){ .time_ns = value[2], .signals = { s, 1 } };
+    s->signal = (struct signal){ .kind = value[1] ? SIGNAL_JITTER : SIGNAL_CONSTANT,
                                  .target = CHANNEL_UTILIZATION,
-                                 .p = { (double)percent[0], (double)percent[1] } };
+                                 .p = { (double)value[0], (double)value[1] } };
     return 0;
+}
+
+enum { COMPACT_PHASES_MAX = 500000 }; /* of one document */
+
+static int too_many_phases(struct binder *b, const struct ynode *node, size_t count)
+{
+    return bind_refuse(b, ERANGE, node, "has %zu phases; allowed: at most %d", count,
+                       SIGNAL_PHASES_MAX);
 }
 
 static int read_compact(struct binder *b, const struct ynode *node, struct bind_list *list)
 {
-    char *text = arena_strndup(b->arena, node->text, strlen(node->text)), *one;
+    char *text, *one;
     struct phase_spec *phases;
     size_t count = 1;
 
     for (const char *p = node->text; *p; p++)
         count += *p == ',';
     if (count > SIGNAL_PHASES_MAX)
-        return bind_refuse(b, ERANGE, node, "has %zu phases; allowed: at most %d", count,
-                           SIGNAL_PHASES_MAX);
+        return too_many_phases(b, node, count);
+    b->phases += count;
+    if (b->phases > COMPACT_PHASES_MAX)
+        return bind_refuse(b, E2BIG, node, "all activities together have more than %d phases",
+                           COMPACT_PHASES_MAX);
+    text = arena_strndup(b->arena, node->text, strlen(node->text));
     phases = arena_alloc(b->arena, count * sizeof(*phases));
     if (!text || !phases)
         return out_of_memory(b);
     for (size_t i = 0; (one = strsep(&text, ",")); i++) {
+        size_t path = bind_enter_index(b, i);
         int r = read_compact_phase(b, node, one, &phases[i]);
 
         if (r < 0)
             return r;
+        bind_leave(b, path);
     }
     *list = (struct bind_list){ phases, count };
     return 0;
@@ -188,8 +215,7 @@ static int read_phases(struct binder *b, const struct ynode *node, struct bind_l
     if (!phases)
         return out_of_memory(b);
     if (count > SIGNAL_PHASES_MAX)
-        return bind_refuse(b, ERANGE, node, "has %zu phases; allowed: at most %d", count,
-                           SIGNAL_PHASES_MAX);
+        return too_many_phases(b, node, count);
     for (size_t i = 0; i < count; i++) {
         size_t path = bind_enter_index(b, i);
         int r = read_phase(b, single ? node : node->items[i], &phases[i]);
@@ -214,9 +240,11 @@ static int read_activity(struct binder *b, const struct ynode *node, void *membe
     if (!list->count)
         return bind_refuse(b, EINVAL, node, "an activity needs at least one phase");
     for (size_t i = 0; i + 1 < list->count; i++)
-        if (phases[i].time_ns == PHASE_FOREVER)
+        if (phases[i].time_ns == PHASE_FOREVER) {
+            bind_enter_index(b, i);
             return bind_refuse(b, EINVAL, node->kind == YNODE_LIST ? node->items[i] : node,
-                               "phase %zu has no time; only the last phase may go on for ever", i);
+                               "has no time; only the last phase may go on for ever");
+        }
     return 0;
 }
 
@@ -255,16 +283,23 @@ static const struct bind_custom activity_custom = {
 
 void workload_activity_schema(struct text *out)
 {
-    text_add(out, "\"anyOf\": [\n    { \"type\": \"string\", \"description\": "
-                  "\"utilization:fluctuation:time, separated by commas\" },\n"
-                  "    { \"$ref\": \"#/$defs/activity/$defs/phase\" },\n"
-                  "    { \"type\": \"array\", \"minItems\": 1, \"items\": { \"$ref\": "
-                  "\"#/$defs/activity/$defs/phase\" } }\n  ],\n  \"$defs\": { \"phase\": { "
-                  "\"type\": \"object\", \"additionalProperties\": false, \"properties\": {\n"
-                  "    \"time\": { \"type\": \"string\" }");
+    text_add(out, "\"anyOf\": [\n"
+                  "      { \"type\": [\"string\", \"number\"], \"description\": "
+                  "\"utilization:fluctuation:time, several separated by commas\" },\n"
+                  "      { \"$ref\": \"#/$defs/phase\" },\n"
+                  "      { \"type\": \"array\", \"minItems\": 1, \"items\": { \"$ref\": "
+                  "\"#/$defs/phase\" } }\n    ]");
+}
+
+void workload_phase_schema(struct text *out)
+{
+    text_add(out, "\"type\": \"object\", \"additionalProperties\": false, \"properties\": {\n"
+                  "      \"time\": { ");
+    unit_schema(out, UNIT_NANOSECOND, UNIT_BARE_REFUSED);
+    text_add(out, " }");
     for (int i = 0; i < CHANNEL_COUNT; i++)
-        text_addf(out, ",\n    \"%s\": { \"$ref\": \"#/$defs/signal\" }", channel_infos[i].name);
-    text_add(out, "\n  } } }");
+        text_addf(out, ",\n      \"%s\": { \"$ref\": \"#/$defs/signal\" }", channel_infos[i].name);
+    text_add(out, "\n    }");
 }
 
 /* --- memory ---------------------------------------------------------------------------------- */
@@ -338,6 +373,12 @@ static int limit_find(const char *name)
     return -1;
 }
 
+/* A metric is written as its file shows it; a time or an energy says its unit. */
+static enum unit_bare limit_is_bare(int target)
+{
+    return target < METRIC_COUNT || target == LIMIT_MEMORY ? UNIT_BARE_SHOWN : UNIT_BARE_REFUSED;
+}
+
 static int read_limit(struct binder *b, const struct ynode *key, const struct ynode *value,
                       struct limit_spec *limit)
 {
@@ -346,10 +387,14 @@ static int read_limit(struct binder *b, const struct ynode *key, const struct yn
     size_t path;
 
     if (target < 0)
-        return unknown_name(b, key, "limit", limit_name_at);
+        return unknown_key(b, key, "limits", limit_name_at);
     path = bind_enter(b, key->text);
+    if (ynode_is_null(value))
+        return bind_refuse(b, EINVAL, key, "has no value");
     f.unit = limit_unit(target);
-    f.flags = target < METRIC_COUNT || target == LIMIT_MEMORY ? BIND_BARE : 0;
+    if (f.unit == UNIT_PERCENT || f.unit == UNIT_RATIO)
+        f.high = (double)unit_parts(f.unit) * (f.unit == UNIT_PERCENT ? 100 : 1);
+    f.flags = limit_is_bare(target) == UNIT_BARE_SHOWN ? BIND_BARE : 0;
     limit->target = target;
     r = bind_read_value(b, &f, value, &limit->value);
     if (r == 0)
@@ -399,8 +444,23 @@ static void print_limits(struct text *out, const void *member, int indent)
 static const struct bind_custom limits_custom = {
     read_limits,
     print_limits,
-    "\"type\": \"object\", \"additionalProperties\": { \"type\": [\"number\", \"string\"] }",
+    "\"$ref\": \"#/$defs/limits\"",
 };
+
+void workload_limits_schema(struct text *out)
+{
+    text_add(out, "\"type\": \"object\", \"additionalProperties\": { \"type\": [\"number\", "
+                  "\"string\"] }, \"properties\": {");
+    for (int i = 0; limit_order(i) >= METRIC_COUNT; i++) {
+        text_addf(out, "%s\n      \"%s\": { ", i ? "," : "", limit_name(limit_order(i)));
+        unit_schema(out, limit_unit(limit_order(i)), limit_is_bare(limit_order(i)));
+        text_add(out, " }");
+    }
+    text_add(out, "\n    }, \"propertyNames\": { \"enum\": [");
+    for (int i = 0; i < LIMIT_TARGETS; i++)
+        text_addf(out, "%s\n      \"%s\"", i ? "," : "", limit_name(limit_order(i)));
+    text_add(out, "\n    ] }");
+}
 
 /* --- the tables ------------------------------------------------------------------------------ */
 
@@ -413,6 +473,12 @@ bool workload_name_ok(const char *name)
             return false;
     return true;
 }
+
+static const struct bind_shape name_shape = {
+    workload_name_ok,
+    "letters, digits, '-', '_' and '.', beginning with a letter or digit",
+    "^[A-Za-z0-9][A-Za-z0-9._-]*$",
+};
 
 static const struct bind_field device_item = { .type = BIND_TEXT,
                                                .size = sizeof(struct device_name) };
@@ -434,16 +500,14 @@ static const struct bind_field device_item = { .type = BIND_TEXT,
     BIND_ROW_INT("uid", workload_spec, uid, 0, 4294967294, 0, "Who it belongs to.")
 
 static const struct bind_field workload_fields[] = {
-    BIND_ROW_CHECKED("name", workload_spec, name, 0, workload_name_ok,
-                     "letters, digits, '-', '_' and '.', beginning with a letter or digit",
-                     "Unique name."),
+    BIND_ROW_SHAPED("name", workload_spec, name, 0, &name_shape, "Unique name."),
     BIND_ROW_LIST("devices", workload_spec, devices, &device_item, struct device_name,
                   WORKLOAD_DEVICES_MAX, BIND_SINGLE, "GPUs by index, UUID or bus id, or all."),
     BIND_ROW_INT("gpus", workload_spec, gpus, 1, WORKLOAD_DEVICES_MAX, 0,
                  "How many GPUs, where they are not named: the least busy are taken."),
     BIND_ROW_TEXT("model", workload_spec, model, 0,
                   "Model its times were measured on; on a slower GPU it takes longer."),
-    BIND_ROW_QUANTITY("start", workload_spec, start_ns, UNIT_NANOSECOND, 0, 3.2e16, 0,
+    BIND_ROW_QUANTITY("start", workload_spec, start_ns, UNIT_NANOSECOND, 0, TIME_MAX_NS, 0,
                       "Simulated time at which it begins."),
     BIND_ROW_CUSTOM("limits", workload_spec, limits, &limits_custom, "What terminates it."),
     WORKLOAD_ACTIVITY_ROWS,
@@ -452,18 +516,31 @@ static const struct bind_field workload_fields[] = {
 
 /* clang-format on */
 
+static int check_repeat(struct binder *b, const struct ynode *node, void *object)
+{
+    const struct workload_spec *w = object;
+    const struct phase_spec *phases = w->activity.items;
+
+    if (w->repeat > 1 && w->activity.count &&
+        phases[w->activity.count - 1].time_ns == PHASE_FOREVER)
+        return bind_refuse(b, EINVAL, ynode_key(node, "repeat"),
+                           "cannot repeat an activity whose last phase has no time and never ends");
+    return 0;
+}
+
 static int check_workload(struct binder *b, const struct ynode *node, void *object)
 {
     const struct workload_spec *w = object;
 
-    if (bind_is_set(&workload_table, w, "gpus") && w->devices.count)
-        return bind_refuse(b, EINVAL, node,
+    if (bind_is_set(&workload_table, w, "gpus") && bind_is_set(&workload_table, w, "devices"))
+        return bind_refuse(b, EINVAL, ynode_key(node, "gpus"),
                            "gives both 'devices' and 'gpus'; allowed: one of them");
-    return 0;
+    return check_repeat(b, node, object);
 }
 
 const struct bind_table workload_table = {
     .what = "a workload",
+    .def = "workload",
     .fields = workload_fields,
     .check = check_workload,
     .init = workload_spec_init,
@@ -473,7 +550,9 @@ static const struct bind_field base_workload_fields[] = { WORKLOAD_ACTIVITY_ROWS
 
 const struct bind_table base_workload_table = {
     .what = "a GPU's own workload",
+    .def = "own_workload",
     .fields = base_workload_fields,
+    .check = check_repeat,
 };
 
 void workload_spec_init(void *spec)
@@ -485,35 +564,47 @@ void workload_spec_init(void *spec)
 
 /* --- from text ------------------------------------------------------------------------------- */
 
-/* Makes a YAML mapping of an activity that stands alone; columns shift by the length of the prefix. */
-static void wrap_activity(struct text *out, const char *text)
+/* "80:10:30s,…" as the only key of a workload: it would not survive as YAML. */
+static int read_compact_text(struct binder *b, const char *text, struct workload_spec *spec)
 {
-    while (isspace((unsigned char)*text))
-        text++;
-    if (*text == '[')
-        text_addf(out, "{activity: %s}", text);
-    else if (isdigit((unsigned char)*text))
-        text_addf(out, "activity: \"%s\"", text);
-    else
-        text_add(out, text);
+    struct ynode key = { .text = "activity", .line = 1, .column = 1 };
+    struct ynode value = { .text = text, .line = 1, .column = 1 };
+    struct ynode *keys[] = { &key }, *values[] = { &value };
+    struct ynode map = { .kind = YNODE_MAP, .line = 1, .column = 1 };
+
+    map.keys = keys;
+    map.items = values;
+    map.count = 1;
+    return bind_read(b, &workload_table, &map, spec);
+}
+
+/* An activity in brackets, with what may follow it, is the inside of a mapping. */
+static int read_yaml_text(struct binder *b, const char *text, bool inside,
+                          struct workload_spec *spec)
+{
+    struct ydoc doc;
+    int r = inside ? ydoc_parse_between(&doc, b->file, "{activity:", text, "}", b->why)
+                   : ydoc_parse(&doc, b->file, text, strlen(text), b->why);
+
+    if (r < 0)
+        return r;
+    r = bind_read(b, &workload_table, doc.root, spec);
+    ydoc_release(&doc);
+    return r;
 }
 
 int workload_parse(struct workload_spec *spec, const char *source, const char *text,
                    struct arena *arena, struct why *why)
 {
     struct binder b = { .file = source, .arena = arena, .why = why };
-    struct text yaml = TEXT_INIT;
-    struct ydoc doc;
+    char first = text[strspn(text, " \t\r\n")];
     int r;
 
     workload_spec_init(spec);
-    wrap_activity(&yaml, text);
-    r = ydoc_parse(&doc, source, text_str(&yaml), yaml.length, why);
-    if (r == 0) {
-        r = bind_read(&b, &workload_table, doc.root, spec);
-        ydoc_release(&doc);
-    }
+    if (isdigit((unsigned char)first))
+        r = read_compact_text(&b, text, spec);
+    else
+        r = read_yaml_text(&b, text, first == '[', spec);
     text_release(&b.path);
-    text_release(&yaml);
     return r;
 }

@@ -81,7 +81,7 @@ struct workload_spec {
     char name[WORKLOAD_NAME];
     struct bind_list devices;  /* of struct device_name; empty: `gpus` of them are chosen */
     int64_t gpus;              /* how many, where devices are not named */
-    char model[32];            /* the model its times were measured on; "" for any */
+    char model[64];            /* the model its times were measured on; "" for any */
     struct bind_list activity; /* of struct phase_spec; the targets are channels */
     struct bind_list memory;   /* of struct signal_spec: none or one */
     int64_t repeat;            /* how often the activity is played; 0 for ever */
@@ -111,8 +111,10 @@ void workload_spec_init(void *spec);
 int workload_parse(struct workload_spec *spec, const char *source, const char *text,
                    struct arena *arena, struct why *why);
 
-/* Appends the members of the JSON Schema for an activity. */
+/* Append the members of the JSON Schema for an activity, its phases, and limits. */
 void workload_activity_schema(struct text *out);
+void workload_phase_schema(struct text *out);
+void workload_limits_schema(struct text *out);
 
 /* A name that can be a directory: letters, digits, '-', '_', '.', not beginning with a dot. */
 bool workload_name_ok(const char *name);

@@ -11,12 +11,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sim/text.h"
 #include "sim/why.h"
 
 #define MAGIC UINT64_C(0x646c726f77677066) /* "fpgworld" */
 
 /* Address space, not memory: the file grows below it without moving. */
 #define MAPPED_BYTES (UINT64_C(4) << 30)
+
+/* Of one copy. Two always fit, wherever the first one stands: a step never lacks room. */
+#define COPY_BYTES_MAX (UINT64_C(256) << 20)
 
 #define ALIGN UINT64_C(64)
 
@@ -70,6 +74,7 @@ int world_store_create(struct world_store *s, struct why *why)
 {
     int r;
 
+    *s = (struct world_store){ 0 };
     s->fd = memfd_create("fakegpufs-world", MFD_CLOEXEC);
     if (s->fd < 0)
         return why_set(why, errno, "cannot make a memfd for the world: %s", strerror(errno));
@@ -92,7 +97,7 @@ int world_store_adopt(struct world_store *s, int fd, struct why *why)
 
     if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct world_head))
         return why_set(why, EPROTO, "this is not a world");
-    s->fd = fd;
+    *s = (struct world_store){ .fd = fd };
     r = store_map(s, why);
     if (r < 0)
         return r;
@@ -183,8 +188,8 @@ static struct world *make_copy(struct world_store *s, const struct world *curren
         room[k] = with_slack(need[k], current ? current->room[k] : 0);
     layout.bytes = lay_out(&layout, room);
     place = find_place(s, current, layout.bytes);
-    if (place + layout.bytes > MAPPED_BYTES || fstat(s->fd, &st) < 0) {
-        why_set(why, ENOMEM, "the world would be larger than %d MiB", (int)(MAPPED_BYTES >> 20));
+    if (layout.bytes > COPY_BYTES_MAX || fstat(s->fd, &st) < 0) {
+        why_set(why, ENOMEM, "the world would be larger than %d MiB", (int)(COPY_BYTES_MAX >> 20));
         return NULL;
     }
     s->head->place[i] = 0; /* while it is being made there is no such copy */
@@ -250,11 +255,56 @@ void world_commit(struct world_store *s, struct world *next)
 {
     uint32_t i = next == copy_at(s, 1);
 
+    if (s->request) {
+        next->node.applied[next->node.next_applied++ % APPLIED_KEPT] = s->request;
+        s->request = 0;
+    }
     next->node.generation++;
     atomic_store_explicit(&s->head->current, i, memory_order_release);
 }
 
+bool world_applied(const struct world_store *s, uint64_t request)
+{
+    const struct world *w = world_current(s);
+
+    for (int i = 0; i < APPLIED_KEPT; i++)
+        if (w->node.applied[i] == request)
+            return true;
+    return false;
+}
+
 /* --- events ---------------------------------------------------------------------------------- */
+
+/* Starts the other buffer with the newest half of this one, from the beginning of a line. */
+static void turn_stream(struct world_store *s, struct stream_state *st, enum stream stream)
+{
+    const char *from = s->head->streams[stream][st->buffer];
+    uint32_t keep = st->length / 2;
+    const char *line = memchr(from + keep, '\n', st->length - keep);
+
+    keep = line ? (uint32_t)(line + 1 - from) : st->length;
+    st->buffer = !st->buffer;
+    memcpy(s->head->streams[stream][st->buffer], from + keep, st->length - keep);
+    st->length -= keep;
+    st->turns++;
+}
+
+static void write_stream(struct world_store *s, struct world *next, enum stream stream,
+                         const struct event *event)
+{
+    struct stream_state *st = &next->node.streams[stream];
+    struct text line = TEXT_INIT;
+
+    event_line(&line, stream, event);
+    if (line.length && !line.failed) {
+        if (st->length + line.length > STREAM_BYTES)
+            turn_stream(s, st, stream);
+        memcpy(s->head->streams[stream][st->buffer] + st->length, line.data, line.length);
+        st->length += (uint32_t)line.length;
+        st->lines++;
+    }
+    text_release(&line);
+}
 
 void world_event(struct world_store *s, struct world *next, const struct event *event)
 {
@@ -263,6 +313,8 @@ void world_event(struct world_store *s, struct world *next, const struct event *
     *slot = *event;
     slot->number = ++next->node.events;
     slot->time_ns = next->node.now_ns;
+    for (int stream = 0; stream < STREAMS; stream++)
+        write_stream(s, next, (enum stream)stream, slot);
 }
 
 const struct event *world_event_get(const struct world_store *s, uint64_t number)
@@ -275,26 +327,10 @@ const struct event *world_event_get(const struct world_store *s, uint64_t number
     return e;
 }
 
-const char *event_name(enum event_kind kind)
+const char *world_stream(const struct world_store *s, enum stream stream, uint32_t *length)
 {
-    static const char *const names[EVENT_KINDS] = {
-        [EVENT_XID] = "xid",
-        [EVENT_ECC_SBE] = "ecc_sbe",
-        [EVENT_ECC_DBE] = "ecc_dbe",
-        [EVENT_ROW_REMAP] = "row_remap",
-        [EVENT_PAGE_RETIRED] = "page_retired",
-        [EVENT_PSTATE] = "pstate",
-        [EVENT_CLOCKS] = "clocks",
-        [EVENT_NVLINK] = "nvlink",
-        [EVENT_LOST] = "lost",
-        [EVENT_RECOVERED] = "recovered",
-        [EVENT_FAULT] = "fault",
-        [EVENT_WORKLOAD_STARTED] = "workload_started",
-        [EVENT_WORKLOAD_ENDED] = "workload_ended",
-        [EVENT_GPU_ADDED] = "gpu_added",
-        [EVENT_GPU_REMOVED] = "gpu_removed",
-        [EVENT_CONFIG] = "config",
-    };
+    const struct stream_state *st = &world_current(s)->node.streams[stream];
 
-    return names[kind];
+    *length = st->length;
+    return s->head->streams[stream][st->buffer];
 }

@@ -15,6 +15,7 @@
 #define SIM_WORLD_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,6 +66,7 @@ struct workload {
     uint64_t id;        /* never used again */
     uint64_t spec_hash; /* of a workload from the configuration: unchanged ones go on */
     int32_t pid, from_config;
+    int32_t attached; /* how many hold its `attach` open */
     uint32_t uid;
     uint32_t first_signal, signal_count; /* all that it has in the pool */
     uint32_t first_phase, phase_count;   /* its activity */
@@ -133,6 +135,15 @@ struct node_plan {
     struct physics physics;
 };
 
+/* How much of a stream there is, and in which of its two buffers. */
+struct stream_state {
+    uint32_t buffer, length;
+    uint64_t lines;   /* that were ever written */
+    uint64_t turns;   /* how often it was started anew */
+};
+
+enum { APPLIED_KEPT = 32 };
+
 /* The node: how it is. */
 struct node {
     uint64_t generation; /* grows by one with every flip */
@@ -141,7 +152,11 @@ struct node {
     int32_t paused;
     double due_ns;          /* simulated time that has passed but is not yet a whole step */
     uint64_t events;        /* events that have happened */
-    uint64_t next_workload; /* id */
+    struct stream_state streams[STREAMS];
+    uint64_t next_workload, next_gpu; /* ids */
+    int64_t run_until_ns;   /* a `step` command is under way until then */
+    uint64_t applied[APPLIED_KEPT]; /* requests whose effect is in this world, newest overwriting oldest */
+    uint32_t next_applied;
 };
 
 struct world {
@@ -174,11 +189,13 @@ struct world_head {
     _Atomic uint32_t current; /* 0 or 1 */
     uint64_t place[2];        /* offset of each copy; 0: none yet */
     struct event ring[EVENT_RING];
+    char streams[STREAMS][2][STREAM_BYTES]; /* text behind the published length is not there yet */
 };
 
 struct world_store {
     int fd;                  /* owned */
     struct world_head *head; /* mapped, larger than the file so that it can grow in place */
+    uint64_t request;        /* the next commit is (also) the effect of this request; 0: of none */
 };
 
 /* A new store without a world. */
@@ -202,6 +219,9 @@ struct world *world_begin(struct world_store *s, const uint32_t need[SECTION_COU
 /* Publishes the copy of the last world_begin. */
 void world_commit(struct world_store *s, struct world *next);
 
+/* Whether the effect of a request is in the published world: it must not be applied again. */
+bool world_applied(const struct world_store *s, uint64_t request);
+
 /* Says that a PLAN section of `next` was changed. */
 void world_plan_changed(struct world *next);
 
@@ -210,6 +230,9 @@ void world_event(struct world_store *s, struct world *next, const struct event *
 
 /* Event `number` if it is published and still in the ring, else NULL. */
 const struct event *world_event_get(const struct world_store *s, uint64_t number);
+
+/* The published text of a stream. */
+const char *world_stream(const struct world_store *s, enum stream stream, uint32_t *length);
 
 /* Bytes of the store's file that are in use by the head, the ring and both copies. */
 size_t world_store_bytes(const struct world_store *s);

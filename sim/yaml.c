@@ -8,18 +8,22 @@
  */
 #include "sim/yaml.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <yaml.h>
 
+#include "sim/text.h"
 #include "sim/why.h"
 
 enum {
-    DEPTH_MAX = 32,
+    DEPTH_MAX = 32,      /* levels, aliases expanded */
     WEIGHT_MAX = 500000, /* nodes of one document, aliases expanded */
+    WEIGHT_TEXT = 64,    /* so many bytes of a text count as a node */
     ANCHORS_MAX = 1024,
-    KEYS_MAX = 4096, /* of one mapping */
+    KEYS_MAX = 4096,         /* of one mapping */
+    COMPARED_MAX = 40000000, /* names with each other, in one document */
 };
 
 /* A collection whose end has not been read yet. */
@@ -42,12 +46,55 @@ struct loader {
     int depth;
     struct anchor anchors[ANCHORS_MAX];
     int anchor_count;
+    size_t compared; /* names, to find duplicate keys and anchors */
+    const char *text; /* what was given, between the lines put before it and the tail */
+    size_t length, lines_before, bytes_before;
+    yaml_mark_t end; /* of what was given; lines and columns only */
 };
 
-static int refuse(struct loader *l, int err, yaml_mark_t mark, const char *problem)
+/* --- positions and refusals ------------------------------------------------------------------ */
+
+/* Where the byte at `offset` of the text stands. A column is a character, not a byte. */
+static yaml_mark_t mark_of(const struct loader *l, size_t offset)
 {
-    return why_set(l->why, err, "%s:%zu:%zu: %s", l->doc->name, mark.line + 1, mark.column + 1,
-                   problem);
+    yaml_mark_t mark = { 0 };
+
+    for (size_t i = 0; i < offset && i < l->length; i++) {
+        if (l->text[i] == '\n') {
+            mark.line++;
+            mark.column = 0;
+        } else if ((l->text[i] & 0xc0) != 0x80) {
+            mark.column++;
+        }
+    }
+    return mark;
+}
+
+/* A mark of the parser as a place in the text that was given. */
+static yaml_mark_t place(const struct loader *l, yaml_mark_t mark)
+{
+    if (!l->lines_before)
+        return mark;
+    mark.line -= mark.line < l->lines_before ? mark.line : l->lines_before;
+    return mark.line > l->end.line ? l->end : mark;
+}
+
+/* "name:line:column: sentence" about a mark of the parser. Returns -err. */
+static int __attribute__((format(printf, 4, 5)))
+refuse(struct loader *l, int err, yaml_mark_t mark, const char *fmt, ...)
+{
+    struct text sentence = TEXT_INIT;
+    va_list ap;
+    int r;
+
+    mark = place(l, mark);
+    va_start(ap, fmt);
+    text_vaddf(&sentence, fmt, ap);
+    va_end(ap);
+    r = why_set(l->why, err, "%s:%zu:%zu: %s", l->doc->name, mark.line + 1, mark.column + 1,
+                text_str(&sentence));
+    text_release(&sentence);
+    return r;
 }
 
 static int out_of_memory(struct loader *l)
@@ -61,10 +108,12 @@ static struct ynode *node_new(struct loader *l, enum ynode_kind kind, yaml_mark_
 
     if (!n)
         return NULL;
+    mark = place(l, mark);
     n->kind = kind;
     n->line = (int)mark.line + 1;
     n->column = (int)mark.column + 1;
     n->weight = 1;
+    n->height = kind != YNODE_SCALAR;
     return n;
 }
 
@@ -76,7 +125,7 @@ static int anchor_add(struct loader *l, const yaml_char_t *name, struct ynode *n
     if (!name)
         return 0;
     if (l->anchor_count == ANCHORS_MAX)
-        return refuse(l, E2BIG, mark, "too many anchors");
+        return refuse(l, E2BIG, mark, "a document has at most %d anchors", ANCHORS_MAX);
     a = &l->anchors[l->anchor_count++];
     a->name = arena_strndup(&l->doc->arena, (const char *)name, strlen((const char *)name));
     a->node = node;
@@ -108,11 +157,14 @@ static int take_key(struct loader *l, struct frame *f, struct ynode *key, yaml_m
     if (key->kind != YNODE_SCALAR)
         return refuse(l, EINVAL, mark, "a key must be plain text");
     if (map->count == KEYS_MAX)
-        return refuse(l, E2BIG, mark, "a mapping with too many keys");
+        return refuse(l, E2BIG, mark, "a mapping has at most %d keys", KEYS_MAX);
+    l->compared += map->count;
+    if (l->compared > COMPARED_MAX)
+        return refuse(l, E2BIG, mark, "there are too many keys in large mappings");
     for (size_t i = 0; i < map->count; i++)
         if (!strcmp(map->keys[i]->text, key->text))
-            return why_set(l->why, EINVAL, "%s:%d:%d: duplicate key '%s', first given at line %d",
-                           l->doc->name, key->line, key->column, key->text, map->keys[i]->line);
+            return refuse(l, EINVAL, mark, "duplicate key %s, first given at line %d",
+                          ynode_describe(&l->doc->arena, key), map->keys[i]->line);
     f->key = key;
     return 0;
 }
@@ -138,10 +190,17 @@ static int attach(struct loader *l, struct ynode *node, yaml_mark_t mark)
     f->node->keys[f->node->count] = f->key;
     f->node->items[f->node->count++] = node;
     f->node->weight += node->weight;
+    if (f->node->height <= node->height)
+        f->node->height = node->height + 1;
     f->key = NULL;
     if (f->node->weight > WEIGHT_MAX)
-        return refuse(l, E2BIG, mark, "the document is too large");
+        return refuse(l, E2BIG, mark, "the document has more than %d values", WEIGHT_MAX);
     return 0;
+}
+
+static int refuse_depth(struct loader *l, yaml_mark_t mark)
+{
+    return refuse(l, E2BIG, mark, "nested too deeply; allowed: %d levels", DEPTH_MAX);
 }
 
 static int take_scalar(struct loader *l, const yaml_event_t *ev)
@@ -159,6 +218,7 @@ static int take_scalar(struct loader *l, const yaml_event_t *ev)
                             ev->data.scalar.length);
     if (!n->text)
         return out_of_memory(l);
+    n->weight += ev->data.scalar.length / WEIGHT_TEXT;
     n->quoted = ev->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     r = anchor_add(l, ev->data.scalar.anchor, n, ev->start_mark);
     return r < 0 ? r : attach(l, n, ev->start_mark);
@@ -168,12 +228,20 @@ static int take_alias(struct loader *l, const yaml_event_t *ev)
 {
     const char *name = (const char *)ev->data.alias.anchor;
 
+    l->compared += (size_t)l->anchor_count;
+    if (l->compared > COMPARED_MAX)
+        return refuse(l, E2BIG, ev->start_mark, "there are too many aliases");
     /* The newest anchor of a name wins, as YAML says. */
-    for (int i = l->anchor_count - 1; i >= 0; i--)
-        if (!strcmp(l->anchors[i].name, name))
-            return attach(l, l->anchors[i].node, ev->start_mark);
-    return why_set(l->why, EINVAL, "%s:%zu:%zu: no anchor '&%s' stands before this alias",
-                   l->doc->name, ev->start_mark.line + 1, ev->start_mark.column + 1, name);
+    for (int i = l->anchor_count - 1; i >= 0; i--) {
+        struct ynode *node = l->anchors[i].node;
+
+        if (strcmp(l->anchors[i].name, name))
+            continue;
+        if (l->depth + node->height > DEPTH_MAX)
+            return refuse_depth(l, ev->start_mark);
+        return attach(l, node, ev->start_mark);
+    }
+    return refuse(l, EINVAL, ev->start_mark, "no anchor '&%s' stands before this alias", name);
 }
 
 static int open_collection(struct loader *l, const yaml_event_t *ev)
@@ -187,7 +255,7 @@ static int open_collection(struct loader *l, const yaml_event_t *ev)
     if (tag)
         return refuse(l, EINVAL, ev->start_mark, "tags are not allowed");
     if (l->depth == DEPTH_MAX)
-        return refuse(l, E2BIG, ev->start_mark, "nested too deeply");
+        return refuse_depth(l, ev->start_mark);
     /* A key must be known to be text before the map it would open is read. */
     if (l->depth && l->stack[l->depth - 1].node->kind == YNODE_MAP && !l->stack[l->depth - 1].key)
         return refuse(l, EINVAL, ev->start_mark, "a key must be plain text");
@@ -245,19 +313,33 @@ static int take_event(struct loader *l, const yaml_event_t *ev)
     }
 }
 
+/* The bytes were refused before the scanner saw them: the parser knows only how many came before. */
+static int refuse_bytes(struct loader *l)
+{
+    size_t before = l->bytes_before, offset = l->parser.problem_offset;
+    yaml_mark_t mark = mark_of(l, offset > before ? offset - before : 0);
+
+    return why_set(l->why, EINVAL, "%s:%zu:%zu: %s", l->doc->name, mark.line + 1, mark.column + 1,
+                   l->parser.problem);
+}
+
 static int refuse_syntax(struct loader *l)
 {
     const yaml_parser_t *p = &l->parser;
-    const char *problem = p->problem ? p->problem : "not valid YAML";
+    const char *problem = p->problem ? p->problem : "it cannot be read";
+    const char *context = p->context ? p->context : "";
+    yaml_mark_t at = p->problem_mark, from = p->context_mark;
 
     if (p->error == YAML_MEMORY_ERROR)
         return out_of_memory(l);
-    if (p->error == YAML_READER_ERROR) /* no mark: the bytes were refused before the scanner */
-        return why_set(l->why, EINVAL, "%s:%zu:%zu: %s", l->doc->name, p->mark.line + 1,
-                       p->mark.column + 1, problem);
-    return why_set(l->why, EINVAL, "%s:%zu:%zu: not valid YAML: %s%s%s", l->doc->name,
-                   p->problem_mark.line + 1, p->problem_mark.column + 1, problem,
-                   p->context ? " " : "", p->context ? p->context : "");
+    if (p->error == YAML_READER_ERROR)
+        return refuse_bytes(l);
+    if (!strcmp(context, "while scanning a simple key"))
+        at = from; /* a word where `key:` should be: the parser notices only at the next one */
+    if (*context && place(l, from).line != place(l, at).line)
+        return refuse(l, EINVAL, at, "not valid YAML: %s %s that begins at line %zu", problem,
+                      context, place(l, from).line + 1);
+    return refuse(l, EINVAL, at, "not valid YAML: %s%s%s", problem, *context ? " " : "", context);
 }
 
 static int load(struct loader *l)
@@ -276,19 +358,48 @@ static int load(struct loader *l)
     return r;
 }
 
+/* The loader knows where the text lies in the input. */
+static int parse_input(struct loader *l, const char *input, size_t length)
+{
+    int r;
+
+    if (!yaml_parser_initialize(&l->parser))
+        return out_of_memory(l);
+    yaml_parser_set_input_string(&l->parser, (const unsigned char *)input, length);
+    r = load(l);
+    yaml_parser_delete(&l->parser);
+    if (r < 0)
+        ydoc_release(l->doc);
+    return r;
+}
+
 int ydoc_parse(struct ydoc *doc, const char *name, const char *text, size_t length, struct why *why)
 {
-    struct loader l = { .doc = doc, .why = why };
+    struct loader l = { .doc = doc, .why = why, .text = text, .length = length };
+
+    *doc = (struct ydoc){ .name = name };
+    return parse_input(&l, text, length);
+}
+
+int ydoc_parse_between(struct ydoc *doc, const char *name, const char *line, const char *text,
+                       const char *tail, struct why *why)
+{
+    struct loader l = { .doc = doc,
+                        .why = why,
+                        .text = text,
+                        .length = strlen(text),
+                        .lines_before = 1,
+                        .bytes_before = strlen(line) + 1 };
+    struct text input = TEXT_INIT;
     int r;
 
     *doc = (struct ydoc){ .name = name };
-    if (!yaml_parser_initialize(&l.parser))
-        return out_of_memory(&l);
-    yaml_parser_set_input_string(&l.parser, (const unsigned char *)text, length);
-    r = load(&l);
-    yaml_parser_delete(&l.parser);
-    if (r < 0)
-        ydoc_release(doc);
+    while (l.length && isspace((unsigned char)text[l.length - 1]))
+        l.length--; /* nothing is wrong with blanks */
+    l.end = mark_of(&l, l.length);
+    text_addf(&input, "%s\n%s\n%s", line, text, tail);
+    r = input.failed ? out_of_memory(&l) : parse_input(&l, text_str(&input), input.length);
+    text_release(&input);
     return r;
 }
 
@@ -298,12 +409,27 @@ void ydoc_release(struct ydoc *doc)
     doc->root = NULL;
 }
 
-const struct ynode *ynode_get(const struct ynode *map, const char *key)
+/* Where `key` is in a map, or -1. */
+static ptrdiff_t key_index(const struct ynode *map, const char *key)
 {
     for (size_t i = 0; map && map->kind == YNODE_MAP && i < map->count; i++)
         if (!strcmp(map->keys[i]->text, key))
-            return map->items[i];
-    return NULL;
+            return (ptrdiff_t)i;
+    return -1;
+}
+
+const struct ynode *ynode_get(const struct ynode *map, const char *key)
+{
+    ptrdiff_t i = key_index(map, key);
+
+    return i < 0 ? NULL : map->items[i];
+}
+
+const struct ynode *ynode_key(const struct ynode *map, const char *key)
+{
+    ptrdiff_t i = key_index(map, key);
+
+    return i < 0 ? NULL : map->keys[i];
 }
 
 bool ynode_is_null(const struct ynode *node)
@@ -340,5 +466,8 @@ const char *ynode_describe(struct arena *arena, const struct ynode *node)
     if (!s)
         return "a value";
     snprintf(s, SHOWN + 8, node->text[n] ? "'%.*s…'" : "'%.*s'", (int)n, node->text);
+    for (char *p = s; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = '?'; /* a sentence stays on its line */
     return s;
 }

@@ -27,7 +27,8 @@ struct ynode {
     struct ynode **items; /* list: the items; map: the values */
     struct ynode **keys;  /* map: scalar nodes, as many as items */
     size_t count;
-    size_t weight; /* nodes in this subtree with aliases expanded */
+    size_t weight; /* nodes in this subtree with aliases expanded; a long text counts as several */
+    int height;    /* levels in this subtree, likewise; a scalar has none */
 };
 
 struct ydoc {
@@ -43,15 +44,25 @@ struct ydoc {
 int ydoc_parse(struct ydoc *doc, const char *name, const char *text, size_t length,
                struct why *why);
 
+/*
+ * The same for a text that becomes a document only between a line before it and a tail behind it.
+ * Positions are those in the text: what is wrong only at the tail is wrong at the text's end.
+ */
+int ydoc_parse_between(struct ydoc *doc, const char *name, const char *line, const char *text,
+                       const char *tail, struct why *why);
+
 void ydoc_release(struct ydoc *doc);
 
 /* The value of `key` in a map, or NULL. */
 const struct ynode *ynode_get(const struct ynode *map, const char *key);
 
+/* The key itself, for its position, or NULL. */
+const struct ynode *ynode_key(const struct ynode *map, const char *key);
+
 /* A plain scalar that YAML reads as "nothing": empty, ~ or null. */
 bool ynode_is_null(const struct ynode *node);
 
-/* "a list", "a mapping" or "'text'" for an error sentence; valid until the arena of `doc` is released. */
+/* "a list", "a mapping" or "'text'" (on one line, shortened) for an error sentence. Lives in `arena`. */
 const char *ynode_describe(struct arena *arena, const struct ynode *node);
 
 #endif

@@ -180,8 +180,8 @@ static void test_events(void)
 
     for (int i = 0; i < 2 * EVENT_RING; i++)
         sim_fault(sim, 0, "xid 13", NULL);
-    is_int((int64_t)sim_world(sim)->node.events, (int64_t)first + 2 * EVENT_RING,
-           "events are numbered");
+    is_int((int64_t)sim_world(sim)->node.events, (int64_t)first + 4 * EVENT_RING,
+           "events are numbered: the Xid and the fault behind it, each time");
     for (uint64_t n = sim_world(sim)->node.events - EVENT_RING + 1;
          n <= sim_world(sim)->node.events; n++)
         gaps += world_event_get(sim_store(sim), n) == NULL;

@@ -1,0 +1,26 @@
+/*
+ * Nodes: the tables of the file tree, one per area. Each ends with a row without a path.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FUSEFS_NODES_H
+#define FUSEFS_NODES_H
+
+#include "fusefs/node.h"
+
+extern const struct node_def dev_nodes[];      /* dev/ */
+extern const struct node_def proc_nodes[];     /* proc/ */
+extern const struct node_def sys_nodes[];      /* sys/ */
+extern const struct node_def k8s_nodes[];      /* k8s/ */
+extern const struct node_def gpu_nodes[];      /* gpus/ */
+extern const struct node_def workload_nodes[]; /* workloads/ */
+extern const struct node_def control_nodes[];  /* control/, events, kmsg, snapshot, usr/ */
+
+/* Reads a configuration and makes the node so; the effective one is kept in host->config. */
+int config_apply_text(struct sim *sim, const struct host *host, const char *text, const char *name,
+                      struct why *why);
+
+/* Which of the installed files that usr/ shows are there. */
+unsigned host_files(const char *library_dir, const char *binary_dir);
+
+#endif

@@ -1,0 +1,242 @@
+/*
+ * Nodes of k8s/: the node as Kubernetes would know it.
+ *
+ * labels are those that NVIDIA's GPU feature discovery gives a node with these GPUs, in the form that
+ * NFD reads from features.d. topology.yaml is the node with its GPUs and who uses them now, in the
+ * `nodes:` form of a configuration: it can be mounted again.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "fusefs/nodes.h"
+#include "fusefs/pci.h"
+#include "sim/bind.h"
+
+/* --- labels ---------------------------------------------------------------------------------- */
+
+/* What the labels tell of all GPUs. */
+struct census {
+    int count;                    /* GPUs on the bus */
+    const struct gpu_plan *first; /* the one that speaks for all of them; NULL: none */
+    const struct gpu_model *model;
+    bool mig_capable, mixed_classes;
+};
+
+static struct census take_census(const struct world *w)
+{
+    const struct gpu_plan *plans = world_gpu_plans(w);
+    struct census c = { 0 };
+
+    for (uint32_t i = 0; i < w->used[SECTION_GPU_PLANS]; i++) {
+        const struct gpu_model *model = &world_models(w)[plans[i].model];
+
+        if (gpu_has(&world_gpus(w)[i], CONDITION_LOST))
+            continue;
+        if (!c.count++) {
+            c.first = &plans[i];
+            c.model = model;
+        }
+        c.mig_capable |= model->mig.count > 0;
+        c.mixed_classes |= model->pci.class != c.model->pci.class;
+    }
+    return c;
+}
+
+static void add_label(struct text *out, const char *key, const char *value)
+{
+    text_addf(out, "nvidia.com/%s=%s\n", key, value);
+}
+
+static void add_number(struct text *out, const char *key, int64_t value)
+{
+    text_addf(out, "nvidia.com/%s=%" PRId64 "\n", key, value);
+}
+
+/* As the discovery does it: only what a label may hold, with dashes for blanks. */
+static void add_name(struct text *out, const char *s, bool lower)
+{
+    bool gap = false, begun = false;
+
+    for (; *s; s++) {
+        char c = lower ? (char)tolower((unsigned char)*s) : *s;
+
+        if (c == ' ') {
+            gap = begun;
+        } else if (isalnum((unsigned char)c) || strchr("-_.", c)) {
+            text_addf(out, gap ? "-%c" : "%c", c);
+            gap = false;
+            begun = true;
+        }
+    }
+}
+
+static void add_name_label(struct text *out, const char *key, const char *name, bool lower)
+{
+    text_addf(out, "nvidia.com/%s=", key);
+    add_name(out, name, lower);
+    text_add(out, "\n");
+}
+
+/* One part of a version with dots: "" when it has fewer. */
+static void add_part(struct text *out, const char *key, const char *version, int part)
+{
+    for (; part > 0 && *version; part--) {
+        version += strcspn(version, ".");
+        version += *version == '.';
+    }
+    text_addf(out, "nvidia.com/%s=%.*s\n", key, (int)strcspn(version, "."), version);
+}
+
+/* The older names are deprecated, and still what many selectors use. */
+static void add_versions(struct text *out, const struct node_plan *n)
+{
+    static const struct {
+        const char *key;
+        bool cuda;
+        int part;
+    } parts[] = {
+        { "cuda.driver.major", false, 0 },         { "cuda.driver.minor", false, 1 },
+        { "cuda.driver.rev", false, 2 },           { "cuda.driver-version.major", false, 0 },
+        { "cuda.driver-version.minor", false, 1 }, { "cuda.driver-version.revision", false, 2 },
+        { "cuda.runtime.major", true, 0 },         { "cuda.runtime.minor", true, 1 },
+        { "cuda.runtime-version.major", true, 0 }, { "cuda.runtime-version.minor", true, 1 },
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        add_part(out, parts[i].key, parts[i].cuda ? n->cuda_version : n->driver_version,
+                 parts[i].part);
+    add_label(out, "cuda.driver-version.full", n->driver_version);
+    add_label(out, "cuda.runtime-version.full", n->cuda_version);
+}
+
+static const char *gpu_mode(const struct census *c)
+{
+    if (c->mixed_classes)
+        return "unknown";
+    return c->model->pci.class >> 8 == 0x0300 ? "graphics" : "compute";
+}
+
+static void add_gpus(struct text *out, const struct census *c)
+{
+    add_name_label(out, "gpu.product", c->model->product, false);
+    add_number(out, "gpu.memory", c->first->memory_bytes >> 20);
+    add_name_label(out, "gpu.family", c->model->architecture, true);
+    add_number(out, "gpu.compute.major", model_generation(c->model) / 10);
+    add_number(out, "gpu.compute.minor", model_generation(c->model) % 10);
+    add_number(out, "gpu.replicas", 1);
+    add_label(out, "gpu.sharing-strategy", "none");
+    add_label(out, "gpu.mode", gpu_mode(c));
+}
+
+static int show_labels(const struct node_ctx *cx, struct text *out)
+{
+    const struct node_plan *n = &cx->world->node_plan;
+    struct census c = take_census(cx->world);
+
+    add_label(out, "gpu.present", c.count ? "true" : "false");
+    add_number(out, "gpu.count", c.count);
+    if (c.count)
+        add_gpus(out, &c);
+    add_versions(out, n);
+    add_label(out, "mig.strategy", mig_strategy_names[n->mig_strategy]);
+    add_label(out, "mig.capable", c.mig_capable ? "true" : "false");
+    add_label(out, "mps.capable", "false");
+    return 0;
+}
+
+/* --- topology -------------------------------------------------------------------------------- */
+
+/* The workload that has been on the GPU longest, or NULL. The form knows only one. */
+static const struct workload *user_of(const struct world *w, int gpu)
+{
+    const struct share *shares = world_shares(w);
+    const struct workload *first = NULL;
+
+    for (uint32_t i = 0; i < w->used[SECTION_SHARES]; i++) {
+        const struct workload *work = &world_workloads(w)[shares[i].run];
+
+        if (shares[i].gpu == gpu && world_runs(w)[shares[i].run].state == RUN_RUNNING &&
+            (!first || work->id < first->id))
+            first = work;
+    }
+    return first;
+}
+
+static void add_metadata(struct text *out, const struct workload *work)
+{
+    const struct {
+        const char *key, *value;
+    } items[] = {
+        { "namespace", work->namespace },
+        { "pod", work->pod },
+        { "container", work->container },
+    };
+
+    if (!*work->namespace && !*work->pod && !*work->container)
+        return;
+    text_add(out, "          metadata:\n");
+    for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
+        if (!*items[i].value)
+            continue;
+        text_addf(out, "            %s: ", items[i].key);
+        bind_print_text(out, items[i].value);
+        text_add(out, "\n");
+    }
+}
+
+static void add_topology_gpu(struct text *out, const struct world *w, int gpu)
+{
+    const struct metric_sample *sample = &world_gpus(w)[gpu].sample;
+    const struct workload *user = user_of(w, gpu);
+    int64_t value;
+
+    text_addf(out, "      - id: %s\n", world_gpu_plans(w)[gpu].uuid);
+    if (gpu_has(&world_gpus(w)[gpu], CONDITION_LOST)) {
+        text_add(out, "        # has fallen off the bus\n");
+        return;
+    }
+    text_add(out, "        metrics:\n");
+    if (user)
+        add_metadata(out, user);
+    if (metric_read(sample, METRIC_UTILIZATION_GPU, &value) == 0) {
+        text_add(out, "          utilization: ");
+        unit_show(out, UNIT_PERCENT, value);
+        text_add(out, "\n");
+    }
+    if (metric_read(sample, METRIC_MEMORY_USED, &value) == 0)
+        text_addf(out, "          fb-used: %" PRId64 "\n", value >> 20);
+}
+
+/* The form has one product for all GPUs of a node: that of the first. */
+static int show_topology(const struct node_ctx *cx, struct text *out)
+{
+    const struct world *w = cx->world;
+    const struct gpu_plan *plans = world_gpu_plans(w);
+    int count = (int)w->used[SECTION_GPU_PLANS];
+
+    text_addf(out, "mig-strategy: %s\nnodes:\n  ", mig_strategy_names[w->node_plan.mig_strategy]);
+    bind_print_text(out, w->node_plan.name);
+    text_add(out, ":\n");
+    if (!count) {
+        /* The form asks for a product even where there is no GPU. */
+        text_add(out, "    gpu-product: A100-SXM4-40GB\n    gpu-count: 0\n");
+        return 0;
+    }
+    text_addf(out, "    gpu-memory: %" PRId64 "\n    gpu-product: ", plans[0].memory_bytes >> 20);
+    add_name(out, world_models(w)[plans[0].model].product, false);
+    text_add(out, "\n    gpus:\n");
+    for (int i = 0; i < count; i++)
+        add_topology_gpu(out, w, i);
+    return 0;
+}
+
+/* clang-format off */
+const struct node_def k8s_nodes[] = {
+    { .path = "k8s/labels",        .mode = 0444, .show = show_labels },
+    { .path = "k8s/topology.yaml", .mode = 0444, .show = show_topology },
+    { 0 },
+};
+/* clang-format on */

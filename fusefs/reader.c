@@ -1,0 +1,164 @@
+/*
+ * Reader: a mount as other programs see it. See reader.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fusefs/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fusefs/snapshot.h"
+
+/* A push takes a microsecond or two; a reader that meets a hundred in a row meets something else. */
+enum { TRIES = 100 };
+
+struct reader {
+    int root;     /* the mount's directory */
+    int snapshot;
+};
+
+/* --- pages ----------------------------------------------------------------------------------- */
+
+static int read_page(const struct reader *r, int64_t page, union snapshot_slot *slot)
+{
+    struct snapshot_page p;
+
+    for (int i = 0; i < TRIES; i++) {
+        ssize_t n = pread(r->snapshot, &p, sizeof(p), page * SNAPSHOT_PAGE);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n != sizeof(p))
+            return -ENODEV;
+        if (p.first == p.last && p.first) {
+            memcpy(slot, &p.slot[p.first & 1], sizeof(*slot));
+            return 0;
+        }
+    }
+    return -EIO;
+}
+
+int reader_node(struct reader *r, struct reader_node *node)
+{
+    union snapshot_slot slot;
+    int result = read_page(r, 0, &slot);
+
+    if (result < 0)
+        return result;
+    if (slot.node.magic != SNAPSHOT_MAGIC || slot.node.registry != snapshot_registry())
+        return -EPROTO;
+    *node = (struct reader_node){
+        .generation = slot.node.generation,
+        .plan_version = slot.node.plan_version,
+        .now_ns = slot.node.now_ns,
+        .gpu_count = (int)slot.node.gpu_count,
+    };
+    return 0;
+}
+
+int reader_gpu(struct reader *r, int index, struct reader_gpu *gpu)
+{
+    union snapshot_slot slot;
+    int result = index < 0 ? -ENODEV : read_page(r, 1 + (int64_t)index, &slot);
+
+    if (result < 0)
+        return result;
+    if (!slot.gpu.id)
+        return -ENODEV;
+    gpu->generation = slot.gpu.generation;
+    gpu->plan_version = slot.gpu.plan_version;
+    gpu->id = slot.gpu.id;
+    gpu->lost = slot.gpu.flags & SNAPSHOT_LOST;
+    memcpy(gpu->uuid, slot.gpu.uuid, sizeof(gpu->uuid));
+    gpu->sample = slot.gpu.sample;
+    return 0;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+int reader_text(struct reader *r, const char *path, char *buf, unsigned long size)
+{
+    int fd = openat(r->root, path, O_RDONLY | O_CLOEXEC);
+    unsigned long used = 0;
+    ssize_t n = 0;
+    int err;
+
+    if (fd < 0)
+        return -errno;
+    while (used < size && (n = read(fd, buf + used, size - used)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            break;
+        used += (unsigned long)n;
+    }
+    err = errno;
+    close(fd);
+    if (n < 0)
+        return -err;
+    if (used == size)
+        return -E2BIG;
+    if (used && buf[used - 1] == '\n')
+        used--;
+    buf[used] = '\0';
+    return (int)used;
+}
+
+int reader_write(struct reader *r, const char *path, const char *text)
+{
+    int fd = openat(r->root, path, O_WRONLY | O_CLOEXEC), err = 0;
+    size_t length = strlen(text);
+    ssize_t n;
+
+    if (fd < 0)
+        return -errno;
+    do
+        n = write(fd, text, length);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        err = -errno;
+    else if ((size_t)n != length)
+        err = -EIO;
+    close(fd);
+    return err;
+}
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+int reader_open(struct reader **out, const char *root)
+{
+    struct reader *r = calloc(1, sizeof(*r));
+    struct reader_node node;
+    int err;
+
+    if (!r)
+        return -ENOMEM;
+    r->snapshot = -1;
+    r->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (r->root >= 0)
+        r->snapshot = openat(r->root, "snapshot", O_RDONLY | O_CLOEXEC);
+    err = r->snapshot < 0 ? -errno : reader_node(r, &node);
+    if (err < 0) {
+        reader_close(r);
+        return err;
+    }
+    *out = r;
+    return 0;
+}
+
+void reader_close(struct reader *r)
+{
+    if (!r)
+        return;
+    if (r->snapshot >= 0)
+        close(r->snapshot);
+    if (r->root >= 0)
+        close(r->root);
+    free(r);
+}

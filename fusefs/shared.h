@@ -1,0 +1,35 @@
+/*
+ * Shared: the little that a worker leaves to the next one, beside the world.
+ *
+ * One block of memory that the supervisor maps before it forks. Whatever is here may have been written by
+ * a process that died in the middle of it, so every member is a plain word or is used only when a length
+ * written after it says so.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FUSEFS_SHARED_H
+#define FUSEFS_SHARED_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { SHARED_INIT_BYTES = 512, SHARED_POLLERS = 256, SHARED_CONFIG_BYTES = 1 << 20 };
+
+/* Somebody polls a file: the kernel's number for him, and the file. */
+struct poller {
+    _Atomic uint64_t handle; /* 0: free */
+    uint64_t ino;
+};
+
+struct shared {
+    _Atomic uint32_t init_length; /* of the kernel's first request, which every worker must see */
+    unsigned char init[SHARED_INIT_BYTES];
+    _Atomic uint32_t ready;       /* a worker has begun to serve */
+    _Atomic int64_t advanced_ns;  /* real (monotonic) time up to which the world was moved; 0: never */
+    int64_t start_real_ns;        /* real time (since the epoch) of simulated time 0 */
+    struct poller pollers[SHARED_POLLERS];
+    _Atomic uint32_t config_length; /* of the effective configuration */
+    char config[SHARED_CONFIG_BYTES];
+};
+
+#endif

@@ -1,0 +1,546 @@
+/*
+ * Tree: the rows of node.h as a tree of names. See tree.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "fusefs/tree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/plan.h"
+#include "sim/rng.h"
+
+enum { ID_BITS = 24, NAME_SIZE = 256 };
+
+enum entity_kind { ENTITY_NONE, ENTITY_GPU, ENTITY_WORKLOAD };
+
+/* One component of a row's path: a literal, or prefix and token. */
+struct branch {
+    char *name;      /* the component as written; owned */
+    size_t prefix;   /* bytes before the token */
+    char token;      /* 0: a literal */
+    enum entity_kind kind; /* what the inode's entity is */
+    uint32_t id;
+    const struct node_def *def; /* NULL: a directory */
+    struct branch *parent, *children, *next;
+};
+
+struct tree {
+    struct branch *root;
+    struct branch **by_id; /* sorted by id */
+    size_t count;
+};
+
+/* --- building -------------------------------------------------------------------------------- */
+
+static enum entity_kind kind_of(char token)
+{
+    switch (token) {
+    case 'i':
+    case 'm':
+    case 'b':
+    case 'u':
+    case 'r':
+        return ENTITY_GPU;
+    case 'w':
+        return ENTITY_WORKLOAD;
+    default:
+        return ENTITY_NONE;
+    }
+}
+
+static uint32_t path_id(const char *path, size_t n)
+{
+    struct rng r = { 0x66676673 };
+
+    for (size_t i = 0; i < n; i++)
+        r.state = (r.state ^ (unsigned char)path[i]) * UINT64_C(0x100000001b3);
+    /* 0 and 1 stay free: the root is 1, and no inode is 0. */
+    return (uint32_t)(rng_next(&r) % ((UINT64_C(1) << ID_BITS) - 2)) + 2;
+}
+
+uint64_t tree_ino(const char *path, uint64_t entity)
+{
+    return entity << ID_BITS | path_id(path, strlen(path));
+}
+
+static struct branch *branch_new(struct branch *parent, const char *path, size_t from, size_t to)
+{
+    struct branch *b = calloc(1, sizeof(*b)), **last;
+    const char *percent;
+
+    if (!b)
+        return NULL;
+    b->name = strndup(path + from, to - from);
+    if (!b->name) {
+        free(b);
+        return NULL;
+    }
+    percent = strchr(b->name, '%');
+    b->prefix = percent ? (size_t)(percent - b->name) : strlen(b->name);
+    b->token = percent ? percent[1] : 0;
+    b->kind = percent ? kind_of(b->token) : ENTITY_NONE;
+    if (b->kind == ENTITY_NONE)
+        b->kind = parent->kind;
+    b->id = path_id(path, to);
+    b->parent = parent;
+    /* In the order of the tables, so that listings read well. */
+    for (last = &parent->children; *last; last = &(*last)->next)
+        ;
+    *last = b;
+    return b;
+}
+
+static struct branch *branch_find(struct branch *parent, const char *path, size_t from, size_t to)
+{
+    for (struct branch *b = parent->children; b; b = b->next)
+        if (strlen(b->name) == to - from && !memcmp(b->name, path + from, to - from))
+            return b;
+    return NULL;
+}
+
+static int tree_insert(struct tree *t, const struct node_def *def, struct why *why)
+{
+    struct branch *at = t->root;
+    size_t from = 0, to;
+
+    do {
+        struct branch *b;
+
+        to = from + strcspn(def->path + from, "/");
+        b = branch_find(at, def->path, from, to);
+        if (!b) {
+            b = branch_new(at, def->path, from, to);
+            t->count++;
+        }
+        if (!b)
+            return why_set(why, ENOMEM, "out of memory");
+        at = b;
+        from = to + 1;
+    } while (def->path[to]);
+    if (at->def || at->children)
+        return why_set(why, EEXIST, "two rows for %s", def->path);
+    at->def = def;
+    return 0;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct branch *x = *(struct branch *const *)a, *y = *(struct branch *const *)b;
+
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static void gather(struct tree *t, struct branch *b)
+{
+    t->by_id[t->count++] = b;
+    for (struct branch *c = b->children; c; c = c->next)
+        gather(t, c);
+}
+
+static int tree_index(struct tree *t, struct why *why)
+{
+    t->by_id = calloc(t->count + 1, sizeof(struct branch *));
+    if (!t->by_id)
+        return why_set(why, ENOMEM, "out of memory");
+    t->count = 0;
+    gather(t, t->root);
+    qsort(t->by_id, t->count, sizeof(struct branch *), by_id);
+    for (size_t i = 1; i < t->count; i++)
+        if (t->by_id[i]->id == t->by_id[i - 1]->id)
+            return why_set(why, EEXIST, "'%s' and '%s' have the same hash: rename one",
+                           t->by_id[i]->name, t->by_id[i - 1]->name);
+    return 0;
+}
+
+struct tree *tree_new(struct why *why)
+{
+    struct tree *t = calloc(1, sizeof(*t));
+
+    if (t)
+        t->root = calloc(1, sizeof(*t->root));
+    if (!t || !t->root) {
+        why_set(why, ENOMEM, "out of memory");
+        goto fail;
+    }
+    t->root->id = TREE_ROOT;
+    t->count = 1;
+    for (int i = 0; node_tables[i]; i++)
+        for (const struct node_def *def = node_tables[i]; def->path; def++)
+            if (tree_insert(t, def, why) < 0)
+                goto fail;
+    if (tree_index(t, why) < 0)
+        goto fail;
+    return t;
+
+fail:
+    tree_free(t);
+    return NULL;
+}
+
+static void branch_free(struct branch *b)
+{
+    while (b) {
+        struct branch *next = b->next;
+
+        branch_free(b->children);
+        free(b->name);
+        free(b);
+        b = next;
+    }
+}
+
+void tree_free(struct tree *t)
+{
+    if (!t)
+        return;
+    branch_free(t->root);
+    free(t->by_id);
+    free(t);
+}
+
+/* --- entities -------------------------------------------------------------------------------- */
+
+static int gpu_of_id(const struct world *w, uint64_t id)
+{
+    const struct gpu_plan *plans = world_gpu_plans(w);
+    uint32_t n = w->used[SECTION_GPU_PLANS];
+
+    /* Ids are given out in order: most GPUs are where their id says. */
+    if (id && id <= n && plans[id - 1].id == id)
+        return (int)id - 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (plans[i].id == id)
+            return (int)i;
+    return -1;
+}
+
+static int workload_of_id(const struct world *w, uint64_t id)
+{
+    const struct workload *workloads = world_workloads(w);
+    uint32_t low = 0, high = w->used[SECTION_WORKLOADS];
+
+    /* Most are in the order of their ids: new ones go to the end, and so do those that were changed. */
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+
+        if (workloads[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < w->used[SECTION_WORKLOADS] && workloads[low].id == id)
+        return (int)low;
+    for (low = 0; low < w->used[SECTION_WORKLOADS]; low++)
+        if (workloads[low].id == id)
+            return (int)low;
+    return -1;
+}
+
+static void set_gpu(struct place *p, int gpu)
+{
+    const struct world *w = p->cx.world;
+
+    p->cx.gpu = gpu;
+    p->cx.g = &world_gpus(w)[gpu];
+    p->cx.plan = &world_gpu_plans(w)[gpu];
+    p->cx.model = &world_models(w)[p->cx.plan->model];
+}
+
+static void set_workload(struct place *p, int workload)
+{
+    p->cx.workload = workload;
+    p->cx.work = &world_workloads(p->cx.world)[workload];
+    p->cx.run = &world_runs(p->cx.world)[workload];
+}
+
+static void place_init(struct place *p, const struct tree_view *view, const struct branch *b)
+{
+    *p = (struct place){
+        .directory = !b->def,
+        .node = b,
+        .cx = { .def = b->def,
+                .host = view->host,
+                .world = view->world,
+                .store = view->store,
+                .gpu = -1,
+                .workload = -1 },
+    };
+}
+
+/* Puts branch b with the entity at `position` into place; -ENOENT when it is not there. */
+static int place_set(struct place *p, const struct tree_view *view, const struct branch *b,
+                     int position)
+{
+    uint64_t entity = 0;
+
+    place_init(p, view, b);
+    if (b->kind == ENTITY_GPU) {
+        set_gpu(p, position);
+        entity = p->cx.plan->id;
+    } else if (b->kind == ENTITY_WORKLOAD) {
+        set_workload(p, position);
+        entity = p->cx.work->id;
+    }
+    p->ino = entity << ID_BITS | b->id;
+    return b->def && b->def->exists && !b->def->exists(&p->cx) ? -ENOENT : 0;
+}
+
+static int position_of(const struct place *p)
+{
+    const struct branch *b = p->node;
+
+    return b->kind == ENTITY_GPU ? p->cx.gpu : b->kind == ENTITY_WORKLOAD ? p->cx.workload : 0;
+}
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+/* The name of branch b for the entity at `position`. */
+static void branch_name(const struct tree_view *view, const struct branch *b, int position,
+                        char name[NAME_SIZE])
+{
+    const struct gpu_plan *g = &world_gpu_plans(view->world)[position];
+    int n = snprintf(name, NAME_SIZE, "%.*s", (int)b->prefix, b->name);
+    char *rest = name + n;
+    size_t room = NAME_SIZE - (size_t)n;
+
+    switch (b->token) {
+    case 'i':
+        snprintf(rest, room, "%d", position);
+        break;
+    case 'm':
+        snprintf(rest, room, "%d", g->minor);
+        break;
+    case 'u':
+        snprintf(rest, room, "%s", g->uuid);
+        break;
+    case 'b':
+        snprintf(rest, room, "%04x:%02x:%02x.%x", g->domain, g->bus, g->device, g->function);
+        break;
+    case 'r':
+        snprintf(rest, room, "%04x:%02x", g->domain, g->bus);
+        break;
+    case 'w':
+        snprintf(rest, room, "%s", world_workloads(view->world)[position].name);
+        break;
+    case 'v':
+        snprintf(rest, room, "%s", view->world->node_plan.driver_version);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Whether this token says more than its parent's: a new entity rather than the same one's other name. */
+static bool opens_entity(const struct branch *b)
+{
+    return kind_of(b->token) != ENTITY_NONE;
+}
+
+static int entity_count(const struct tree_view *view, const struct branch *b)
+{
+    return (int)view->world->used[b->kind == ENTITY_GPU ? SECTION_GPU_PLANS : SECTION_WORKLOADS];
+}
+
+/* An entity can stand below `parent` when the names on the way to it are its own as well. */
+static bool belongs(const struct tree_view *view, const struct place *parent, int position)
+{
+    char theirs[NAME_SIZE], own[NAME_SIZE];
+
+    for (const struct branch *b = parent->node; b; b = b->parent) {
+        if (!opens_entity(b))
+            continue;
+        branch_name(view, b, position_of(parent), theirs);
+        branch_name(view, b, position, own);
+        if (strcmp(theirs, own))
+            return false;
+    }
+    return true;
+}
+
+/* A directory that exists only through entities is there when something is in it. */
+static int stop_at_once(void *into, const char *name, const struct place *place)
+{
+    (void)into;
+    (void)name;
+    (void)place;
+    return 1;
+}
+
+static bool is_there(const struct tree_view *view, const struct place *p)
+{
+    const struct branch *b = p->node;
+
+    if (!p->directory || b->kind == ENTITY_WORKLOAD || !b->parent)
+        return true;
+    /*
+     * What belongs to a GPU is there while something is in it: all of it vanishes with the GPU.
+     * Directories above GPUs and workloads stay when those are gone, as the kernel's do.
+     */
+    for (const struct branch *c = b->children; c; c = c->next)
+        if (c->def && !c->token ? !c->def->exists
+                                : b->kind == ENTITY_NONE && (opens_entity(c) || !c->def))
+            return true;
+    return tree_list(view, p, stop_at_once, NULL) != 0;
+}
+
+static int lookup_entity(const struct tree_view *view, const struct place *parent,
+                         const struct branch *b, const char *name, struct place *place)
+{
+    char candidate[NAME_SIZE];
+
+    if (strncmp(name, b->name, b->prefix))
+        return -ENOENT;
+    for (int i = 0; i < entity_count(view, b); i++) {
+        branch_name(view, b, i, candidate);
+        if (!strcmp(candidate, name) && belongs(view, parent, i))
+            return place_set(place, view, b, i);
+    }
+    return -ENOENT;
+}
+
+/* --- the tree -------------------------------------------------------------------------------- */
+
+int tree_resolve(const struct tree_view *view, uint64_t ino, struct place *place)
+{
+    struct branch key = { .id = (uint32_t)(ino & ((UINT64_C(1) << ID_BITS) - 1)) };
+    const struct branch *wanted = &key, *const *found, *b;
+    int position = 0;
+
+    found = bsearch(&wanted, view->tree->by_id, view->tree->count, sizeof(struct branch *), by_id);
+    if (!found)
+        return -ENOENT;
+    b = *found;
+    if (b->kind == ENTITY_GPU)
+        position = gpu_of_id(view->world, ino >> ID_BITS);
+    else if (b->kind == ENTITY_WORKLOAD)
+        position = workload_of_id(view->world, ino >> ID_BITS);
+    else if (ino >> ID_BITS)
+        return -ENOENT;
+    return position < 0 ? -ENOENT : place_set(place, view, b, position);
+}
+
+int tree_lookup(const struct tree_view *view, const struct place *parent, const char *name,
+                struct place *place)
+{
+    const struct branch *dir = parent->node;
+    char candidate[NAME_SIZE];
+    int r = -ENOENT;
+
+    if (!parent->directory)
+        return -ENOTDIR;
+    for (const struct branch *b = dir->children; b && r == -ENOENT; b = b->next) {
+        if (opens_entity(b)) {
+            r = lookup_entity(view, parent, b, name, place);
+        } else {
+            if (b->token)
+                branch_name(view, b, position_of(parent), candidate);
+            if (!strcmp(b->token ? candidate : b->name, name))
+                r = place_set(place, view, b, position_of(parent));
+        }
+    }
+    return r == 0 && !is_there(view, place) ? -ENOENT : r;
+}
+
+static int list_branch(const struct tree_view *view, const struct place *directory,
+                       const struct branch *b, int position, tree_add *add, void *into)
+{
+    char name[NAME_SIZE];
+    struct place p;
+
+    (void)directory;
+    if (place_set(&p, view, b, position) < 0 || !is_there(view, &p))
+        return 0;
+    branch_name(view, b, position, name);
+    return add(into, name, &p);
+}
+
+static bool repeats(const struct tree_view *view, const struct branch *b, int position)
+{
+    char now[NAME_SIZE], before[NAME_SIZE];
+
+    /* Only PCI roots are shared by neighbours. */
+    if (b->token != 'r' || position == 0)
+        return false;
+    branch_name(view, b, position, now);
+    for (int i = 0; i < position; i++) {
+        branch_name(view, b, i, before);
+        if (!strcmp(now, before))
+            return true;
+    }
+    return false;
+}
+
+int tree_list(const struct tree_view *view, const struct place *directory, tree_add *add, void *into)
+{
+    const struct branch *dir = directory->node;
+    int r = 0;
+
+    for (const struct branch *b = dir->children; b && r == 0; b = b->next) {
+        if (!opens_entity(b)) {
+            r = list_branch(view, directory, b, position_of(directory), add, into);
+            continue;
+        }
+        for (int i = 0; i < entity_count(view, b) && r == 0; i++)
+            if (belongs(view, directory, i) && !repeats(view, b, i))
+                r = list_branch(view, directory, b, i, add, into);
+    }
+    return r;
+}
+
+uint64_t tree_parent(const struct tree_view *view, const struct place *place)
+{
+    const struct branch *b = place->node;
+    struct place up;
+
+    if (!b->parent || place_set(&up, view, b->parent, position_of(place)) < 0)
+        return TREE_ROOT;
+    return up.ino;
+}
+
+unsigned tree_links(const struct place *place)
+{
+    const struct branch *dir = place->node;
+    unsigned links = 2;
+
+    for (const struct branch *b = dir->children; b; b = b->next)
+        if (!b->def)
+            links += opens_entity(b) ? place->cx.world->used[b->kind == ENTITY_GPU ? SECTION_GPU_PLANS
+                                                                                   : SECTION_WORKLOADS]
+                                     : 1;
+    return links;
+}
+
+bool tree_holds_workloads(const struct place *place)
+{
+    const struct branch *b = place->node;
+
+    return place->directory && b->children && b->children->token == 'w';
+}
+
+bool tree_is_workload(const struct place *place)
+{
+    const struct branch *b = place->node;
+
+    return place->directory && b->token == 'w';
+}
+
+uint32_t tree_mode(const struct place *place)
+{
+    const struct node_plan *n = &place->cx.world->node_plan;
+    const struct node_def *def = place->cx.def;
+
+    if (tree_holds_workloads(place))
+        return S_IFDIR | n->workloads_mode;
+    if (!def)
+        return S_IFDIR | 0755;
+    if (def->flags & NODE_DEVICE)
+        return (place->cx.host->dev_mode == DEV_FILE ? S_IFREG : S_IFCHR) | (def->mode ? def->mode : n->dev_mode);
+    if (def->flags & NODE_CONTROL)
+        return S_IFREG | n->control_mode;
+    return (def->mode & S_IFMT ? 0 : S_IFREG) | def->mode;
+}

@@ -1,0 +1,244 @@
+/*
+ * How fast the mount is, against files of the kernel's own sysfs read in the same run.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fusefs/snapshot.h"
+#include "tests/bench.h"
+
+/* A file that the kernel renders at each read, as the metric files are. */
+static const char sysfs_file[] = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+static char program[PATH_MAX], mountpoint[] = "/tmp/fakegpufs-bench-XXXXXX";
+
+static void die(const char *what)
+{
+    fprintf(stderr, "bench_mount: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+/* Runs the program with up to three arguments and waits. */
+static int run(const char *a, const char *b, const char *c, const char *d)
+{
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+        dup2(null, STDERR_FILENO);
+        execl(program, program, a, b, c, d, (char *)NULL);
+        _exit(127);
+    }
+    if (child < 0 || waitpid(child, &status, 0) < 0)
+        die("fork");
+    return status;
+}
+
+static void unmount(void)
+{
+    run("umount", mountpoint, NULL, NULL);
+    for (int i = 0; i < 100 && rmdir(mountpoint) < 0; i++)
+        usleep(10000);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The median time of one call, in us. */
+static double time_us(void (*call)(void *), void *argument, int times)
+{
+    enum { ROUNDS = 9 };
+    double rounds[ROUNDS];
+
+    for (int r = 0; r < ROUNDS; r++) {
+        int64_t start = bench_now_ns();
+
+        for (int i = 0; i < times; i++)
+            call(argument);
+        rounds[r] = (double)(bench_now_ns() - start) / times / 1000;
+    }
+    qsort(rounds, ROUNDS, sizeof(rounds[0]), by_value);
+    return rounds[ROUNDS / 2];
+}
+
+static void open_read_close(void *path)
+{
+    char buf[4096];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || read(fd, buf, sizeof(buf)) <= 0)
+        die(path);
+    close(fd);
+}
+
+static void read_again(void *fd)
+{
+    char buf[4096];
+
+    if (pread(*(int *)fd, buf, sizeof(buf), 0) <= 0)
+        die("pread");
+}
+
+static void read_page(void *fd)
+{
+    char buf[SNAPSHOT_PAGE];
+
+    if (pread(*(int *)fd, buf, sizeof(buf), SNAPSHOT_PAGE) != sizeof(buf))
+        die("pread of the snapshot");
+}
+
+static void write_command(void *fd)
+{
+    if (pwrite(*(int *)fd, "50\n", 3, 0) != 3)
+        die("write");
+}
+
+static int open_in(const char *path, int flags)
+{
+    char full[PATH_MAX];
+    int fd;
+
+    snprintf(full, sizeof(full), "%s/%s", mountpoint, path);
+    fd = open(full, flags | O_CLOEXEC);
+    if (fd < 0)
+        die(full);
+    return fd;
+}
+
+static void bench_reads(void)
+{
+    char metric[PATH_MAX];
+    int sysfs = open(sysfs_file, O_RDONLY | O_CLOEXEC), snapshot = open_in("snapshot", O_RDONLY);
+    int file = open_in("gpus/0/metrics/power_usage_mw", O_RDONLY);
+    int control = open_in("gpus/0/control/utilization_gpu_percent", O_WRONLY);
+    double native, native_open;
+
+    if (sysfs < 0)
+        die(sysfs_file);
+    snprintf(metric, sizeof(metric), "%s/gpus/0/metrics/power_usage_mw", mountpoint);
+    native_open = time_us(open_read_close, (void *)(uintptr_t)sysfs_file, 20000);
+    bench_row("open, read, close of a metric file", time_us(open_read_close, metric, 2000), "us", 12 * native_open,
+              native_open, "a sysfs file");
+    native = time_us(read_again, &sysfs, 50000);
+    bench_row("pread of an open metric file", time_us(read_again, &file, 4000), "us", 0, native, "a sysfs file");
+    bench_row("pread of a snapshot page", time_us(read_page, &snapshot, 50000), "us", 1.2 * native, native,
+              "a sysfs file");
+    bench_row("a command, until every reader sees it", time_us(write_command, &control, 1000), "us", 0, native,
+              "a sysfs pread");
+    close(sysfs);
+    close(snapshot);
+    close(file);
+    close(control);
+}
+
+/* Processes whose program is ours and whose argument is the mount point: supervisor and worker. */
+static int daemons(pid_t pids[2])
+{
+    char line[PATH_MAX + 64];
+    int n = 0;
+    FILE *p;
+
+    snprintf(line, sizeof(line), "pgrep -f 'fakegpufs mount.*%s'", mountpoint);
+    p = popen(line, "r");
+    while (p && n < 2 && fscanf(p, "%d", &pids[n]) == 1)
+        n++;
+    if (p)
+        pclose(p);
+    return n;
+}
+
+static double resident_mib(pid_t pid)
+{
+    char path[64], line[256];
+    double kib = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "VmRSS: %lf", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib / 1024;
+}
+
+static double cpu_ms(pid_t pid)
+{
+    unsigned long user = 0, kernel = 0;
+    char path[64];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    if (f && fscanf(f, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &kernel) != 2)
+        user = kernel = 0;
+    if (f)
+        fclose(f);
+    return (double)(user + kernel) * 1000 / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void bench_rest(void)
+{
+    pid_t pids[2] = { 0 };
+    int n = daemons(pids);
+    double resident = 0, before = 0, after = 0;
+
+    for (int i = 0; i < n; i++) {
+        resident += resident_mib(pids[i]);
+        before += cpu_ms(pids[i]);
+    }
+    bench_row("resident memory, both processes, 8 GPUs", resident, "MiB", 10, 0, "");
+    sleep(10);
+    for (int i = 0; i < n; i++)
+        after += cpu_ms(pids[i]);
+    bench_row("one core, nobody reading, 8 GPUs", (after - before) / 10000 * 100, "%", 0.5, 0, "");
+}
+
+static void bench_start(const char *gpus, const char *what, double most_ms)
+{
+    int64_t start = bench_now_ns();
+
+    if (run("mount", "--gpus", gpus, mountpoint) != 0)
+        die("cannot mount");
+    bench_row(what, (double)(bench_now_ns() - start) / 1e6, "ms", most_ms, 0, "");
+}
+
+int main(int argc, char **argv)
+{
+    char *self = realpath(argv[0], NULL);
+
+    (void)argc;
+    snprintf(program, sizeof(program), "%s/../fakegpufs", dirname(self));
+    free(self);
+    if (access("/dev/fuse", R_OK | W_OK) < 0) {
+        printf("mount: SKIP: /dev/fuse is not there\n");
+        return 0;
+    }
+    if (!mkdtemp(mountpoint))
+        die(mountpoint);
+    bench_heading("mount");
+    bench_start("1024", "start to serving, 1,024 GPUs", 1000);
+    unmount();
+    mkdir(mountpoint, 0700);
+    bench_start("8", "start to serving, 8 GPUs", 50);
+    bench_reads();
+    bench_rest();
+    unmount();
+    return 0;
+}

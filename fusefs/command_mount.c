@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@
 
 static const char help[] =
     "usage: fakegpufs mount [OPTION …] [MOUNTPOINT]\n\n"
-    "Mounts simulated GPUs on MOUNTPOINT (default " DEFAULT_MOUNTPOINT ") and returns when they can be read.\n\n"
+    "Mounts simulated GPUs on MOUNTPOINT (default " DEFAULT_MOUNTPOINT
+    ") and returns when they can be read.\n\n"
     "  -c, --config FILE      configuration; default: 8 A100-SXM4-40GB. Reloaded on SIGHUP and when it changes\n"
     "      --node NAME        which of its nodes; default: NODE_NAME of the environment\n"
     "      --schemas DIR      more models and profiles\n"
@@ -34,14 +36,16 @@ static const char help[] =
     "      --dev MODE         device nodes: char, file (can be opened) or null (opens like /dev/null)\n"
     "  -f, --foreground       stay in the foreground\n"
     "      --pid-file FILE    write the process id there\n"
-    "      --log FILE         write the log there instead of standard error\n"
+    "      --log FILE         write the log there instead of standard error, which in the background is\n"
+    "                         left alone once it serves\n"
     "      --log-level LEVEL  error, warn, info or debug\n\n"
     "examples:\n"
     "  fakegpufs mount --gpus 2 --model H100-80GB-HBM3 /tmp/gpus\n"
     "  fakegpufs mount --foreground -c node.yaml\n";
 
 struct options {
-    const char *config, *node, *schemas, *gpus, *model, *profile, *speed, *pid_file, *log, *mountpoint;
+    const char *config, *node, *schemas, *gpus, *model, *profile, *speed, *pid_file, *log,
+        *mountpoint;
     int dev_mode;
     bool foreground;
 };
@@ -62,13 +66,20 @@ static int parse_options(struct options *o, int argc, char **argv)
 {
     enum { NODE = 256, SCHEMAS, GPUS, MODEL, PROFILE, SPEED, DEV, PID_FILE, LOG, LOG_LEVEL };
     static const struct option longs[] = {
-        { "config", required_argument, NULL, 'c' },       { "node", required_argument, NULL, NODE },
-        { "schemas", required_argument, NULL, SCHEMAS },  { "gpus", required_argument, NULL, GPUS },
-        { "model", required_argument, NULL, MODEL },      { "profile", required_argument, NULL, PROFILE },
-        { "speed", required_argument, NULL, SPEED },      { "dev", required_argument, NULL, DEV },
-        { "foreground", no_argument, NULL, 'f' },         { "pid-file", required_argument, NULL, PID_FILE },
-        { "log", required_argument, NULL, LOG },          { "log-level", required_argument, NULL, LOG_LEVEL },
-        { "help", no_argument, NULL, 'h' },               { 0 },
+        { "config", required_argument, NULL, 'c' },
+        { "node", required_argument, NULL, NODE },
+        { "schemas", required_argument, NULL, SCHEMAS },
+        { "gpus", required_argument, NULL, GPUS },
+        { "model", required_argument, NULL, MODEL },
+        { "profile", required_argument, NULL, PROFILE },
+        { "speed", required_argument, NULL, SPEED },
+        { "dev", required_argument, NULL, DEV },
+        { "foreground", no_argument, NULL, 'f' },
+        { "pid-file", required_argument, NULL, PID_FILE },
+        { "log", required_argument, NULL, LOG },
+        { "log-level", required_argument, NULL, LOG_LEVEL },
+        { "help", no_argument, NULL, 'h' },
+        { 0 },
     };
     int c, r = 0, level;
 
@@ -76,25 +87,53 @@ static int parse_options(struct options *o, int argc, char **argv)
     opterr = 0;
     while (r == 0 && (c = getopt_long(argc, argv, "c:fh", longs, NULL)) != -1) {
         switch (c) {
-        case 'c': o->config = optarg; break;
-        case 'f': o->foreground = true; break;
-        case NODE: o->node = optarg; break;
-        case SCHEMAS: o->schemas = optarg; break;
-        case GPUS: o->gpus = optarg; break;
-        case MODEL: o->model = optarg; break;
-        case PROFILE: o->profile = optarg; break;
-        case SPEED: o->speed = optarg; break;
-        case PID_FILE: o->pid_file = optarg; break;
-        case LOG: o->log = optarg; break;
-        case DEV: r = parse_dev(optarg, &o->dev_mode); break;
+        case 'c':
+            o->config = optarg;
+            break;
+        case 'f':
+            o->foreground = true;
+            break;
+        case NODE:
+            o->node = optarg;
+            break;
+        case SCHEMAS:
+            o->schemas = optarg;
+            break;
+        case GPUS:
+            o->gpus = optarg;
+            break;
+        case MODEL:
+            o->model = optarg;
+            break;
+        case PROFILE:
+            o->profile = optarg;
+            break;
+        case SPEED:
+            o->speed = optarg;
+            break;
+        case PID_FILE:
+            o->pid_file = optarg;
+            break;
+        case LOG:
+            o->log = optarg;
+            break;
+        case DEV:
+            r = parse_dev(optarg, &o->dev_mode);
+            break;
         case LOG_LEVEL:
             level = log_level_find(optarg);
             if (level < 0)
-                return command_usage("mount", "--log-level: '%s' is not known; allowed: error, warn, info, debug", optarg);
+                return command_usage(
+                    "mount", "--log-level: '%s' is not known; allowed: error, warn, info, debug",
+                    optarg);
             log_threshold = (enum log_level)level;
             break;
-        case 'h': fputs(help, stdout); return -1;
-        default: return command_usage("mount", "'%s' is not an option, or lacks its argument", argv[optind - 1]);
+        case 'h':
+            fputs(help, stdout);
+            return -1;
+        default:
+            return command_usage("mount", "'%s' is not an option, or lacks its argument",
+                                 argv[optind - 1]);
         }
     }
     if (r == 0 && optind < argc)
@@ -119,7 +158,8 @@ static void options_yaml(const struct options *o, struct text *out)
     text_add(out, "\n");
 }
 
-static int load_config(const struct options *o, struct config_options *how, struct config *cfg, struct why *why)
+static int load_config(const struct options *o, struct config_options *how, struct config *cfg,
+                       struct why *why)
 {
     struct text yaml = TEXT_INIT;
     int r;
@@ -131,16 +171,6 @@ static int load_config(const struct options *o, struct config_options *how, stru
     r = config_parse(cfg, text_str(&yaml), yaml.length, how, why);
     text_release(&yaml);
     return r;
-}
-
-static int override_config(const struct options *o, struct config *cfg, struct why *why)
-{
-    if (o->speed) {
-        if (parse_real(o->speed, &cfg->speed) < 0 || cfg->speed < 0 || cfg->speed > 1e6)
-            return why_set(why, EINVAL, "--speed: '%s' is not a speed; allowed: 0 to 1000000", o->speed);
-        bind_mark(&config_table, cfg, "speed", true);
-    }
-    return 0;
 }
 
 static int choose_dev_mode(const struct options *o, const struct config *cfg)
@@ -212,36 +242,62 @@ static int redirect_log(const char *path, bool foreground, struct why *why)
     return 0;
 }
 
+/* Passes on what the daemon says until it is ready: the exit code. Nothing of the caller's stays open in it. */
+static int wait_until_ready(int ready, int messages)
+{
+    struct pollfd p[] = { { .fd = messages, .events = POLLIN }, { .fd = ready, .events = POLLIN } };
+    char buf[1024];
+    ssize_t n;
+
+    for (;;) {
+        if (poll(p, 2, -1) < 0)
+            continue;
+        if (p[0].revents) {
+            n = read(messages, buf, sizeof(buf));
+            if (n <= 0 || write(STDERR_FILENO, buf, (size_t)n) < 0)
+                p[0].fd = -1;
+        } else if (p[1].revents) {
+            /* End of file without a byte: it died, and has said why. */
+            return read(ready, buf, 1) == 1 ? 0 : 1;
+        }
+    }
+}
+
 /* Returns in the child with a descriptor to say that it is ready; the parent waits for that and exits. */
 static int go_background(int *ready_fd)
 {
-    int pipes[2];
-    char byte;
+    int ready[2], messages[2];
     pid_t child;
 
-    if (pipe2(pipes, O_CLOEXEC) < 0)
+    if (pipe2(ready, O_CLOEXEC) < 0 || pipe2(messages, O_CLOEXEC) < 0)
         return -errno;
     child = fork();
     if (child < 0)
         return -errno;
     if (child > 0) {
-        close(pipes[1]);
-        /* End of file without a byte: it died, and has said why. */
-        _exit(read(pipes[0], &byte, 1) == 1 ? 0 : 1);
+        close(ready[1]);
+        close(messages[1]);
+        _exit(wait_until_ready(ready[0], messages[0]));
     }
-    close(pipes[0]);
+    close(ready[0]);
+    close(messages[0]);
     setsid();
-    *ready_fd = pipes[1];
+    signal(SIGPIPE, SIG_IGN); /* later nobody listens: that is what --log is for */
+    dup2(messages[1], STDERR_FILENO);
+    close(messages[1]);
+    *ready_fd = ready[1];
     return 0;
 }
 
-static int run(const struct options *o, const struct config *cfg, const struct config_options *how, struct why *why)
+static int run(const struct options *o, const struct config *cfg, const struct config_options *how,
+               struct why *why)
 {
     char *programs = program_dir(), *libraries = library_dir(programs), *config_path = NULL;
     struct supervisor_options s = {
         .mountpoint = o->mountpoint,
         .config = cfg,
         .read_options = how,
+        .speed = o->speed,
         .dev_mode = choose_dev_mode(o, cfg),
         .binary_dir = programs,
         .library_dir = libraries,
@@ -290,9 +346,7 @@ int command_mount(int argc, char **argv)
     how.schemas = o.schemas;
     r = load_config(&o, &how, &cfg, &why);
     if (r == 0) {
-        r = override_config(&o, &cfg, &why);
-        if (r == 0)
-            r = run(&o, &cfg, &how, &why);
+        r = run(&o, &cfg, &how, &why);
         config_release(&cfg);
     }
     if (r < 0)
@@ -309,7 +363,8 @@ int command_umount(int argc, char **argv)
 
     if (!strcmp(mountpoint, "--help") || !strcmp(mountpoint, "-h")) {
         printf("usage: fakegpufs umount [MOUNTPOINT]\n\n"
-               "Unmounts (default " DEFAULT_MOUNTPOINT "); its daemon ends by itself. A mount in use is detached\n"
+               "Unmounts (default " DEFAULT_MOUNTPOINT
+               "); its daemon ends by itself. A mount in use is detached\n"
                "and ends with its last user.\n\n"
                "examples:\n  fakegpufs umount\n  fakegpufs umount /tmp/gpus\n");
         return 0;

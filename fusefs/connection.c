@@ -64,9 +64,12 @@ static ssize_t connection_writev(int fd, struct iovec *iov, int count, void *use
 
 int connection_attach(struct connection *c, struct fuse_session *se, int fd, struct shared *shared)
 {
-    static const struct fuse_custom_io io = { .writev = connection_writev, .read = connection_read };
+    static const struct fuse_custom_io io = { .writev = connection_writev,
+                                              .read = connection_read };
 
-    *c = (struct connection){ .fd = fd, .shared = shared, .replay = atomic_load(&shared->init_length) != 0 };
+    *c = (struct connection){ .fd = fd,
+                              .shared = shared,
+                              .replay = atomic_load(&shared->init_length) != 0 };
     c->resent = !c->replay; /* a first worker has nobody before it */
     return fuse_session_custom_io(se, &io, fd) == 0 ? 0 : -EINVAL;
 }
@@ -94,7 +97,8 @@ uint64_t connection_request(const void *buffer, bool *resent)
 void connection_wake(const struct connection *c, uint64_t poll_handle)
 {
     struct fuse_notify_poll_wakeup_out wakeup = { .kh = poll_handle };
-    struct fuse_out_header header = { .len = sizeof(header) + sizeof(wakeup), .error = FUSE_NOTIFY_POLL };
+    struct fuse_out_header header = { .len = sizeof(header) + sizeof(wakeup),
+                                      .error = FUSE_NOTIFY_POLL };
     struct iovec iov[] = { { &header, sizeof(header) }, { &wakeup, sizeof(wakeup) } };
 
     if (writev(c->fd, iov, 2) < 0)

@@ -19,9 +19,9 @@ struct shared;
 struct connection {
     int fd;
     struct shared *shared;
-    bool replay;          /* the next read is the kept INIT */
-    uint64_t swallow;     /* the answer to this request goes nowhere; 0: none */
-    bool resent;          /* the kernel was asked for what was left unanswered */
+    bool replay;      /* the next read is the kept INIT */
+    uint64_t swallow; /* the answer to this request goes nowhere; 0: none */
+    bool resent;      /* the kernel was asked for what was left unanswered */
 };
 
 /* Lets the session use the connection, which must stay where it is. 0 or -errno. */

@@ -35,15 +35,15 @@ enum command_kind {
 struct command {
     enum command_kind kind;
     fuse_req_t req;
-    uint64_t request;  /* its number, and */
-    bool resent;       /* whether a worker before may have applied it already */
-    uint64_t ino;      /* what it is about */
-    char *text;        /* write: the text; mkdir, rmdir: the name; owned */
-    size_t size;       /* of what was written */
+    uint64_t request; /* its number, and */
+    bool resent;      /* whether a worker before may have applied it already */
+    uint64_t ino;     /* what it is about */
+    char *text;       /* write: the text; mkdir, rmdir: the name; owned */
+    size_t size;      /* of what was written */
     uint32_t uid, pid;
     struct fuse_file_info fi;
-    int result;        /* 0 or -errno, once applied */
-    uint64_t made;     /* mkdir: inode of the new directory */
+    int result;    /* 0 or -errno, once applied */
+    uint64_t made; /* mkdir: inode of the new directory */
     struct command *next;
 };
 
@@ -62,9 +62,9 @@ struct waiting_read {
 struct handle {
     uint64_t number;
     uint64_t ino;
-    struct text text;   /* what was rendered at offset 0; directories: the listing */
+    struct text text; /* what was rendered at offset 0; directories: the listing */
     bool rendered;
-    uint64_t seen;      /* streams: offset behind what was read; state files: the state that was read */
+    uint64_t seen; /* streams: offset behind what was read; state files: the state that was read */
     struct handle *next;
 };
 
@@ -76,11 +76,11 @@ struct daemon {
     struct shared *shared;
     struct tree *tree;
     struct host host;
-    const char *config_path; /* watched for changes; NULL: none */
+    const char *config_path;            /* watched for changes; NULL: none */
     volatile sig_atomic_t *reload_flag; /* set by SIGHUP */
 
     pthread_mutex_t lock;
-    pthread_cond_t wake;     /* the publisher: there is something to do */
+    pthread_cond_t wake; /* the publisher: there is something to do */
 
     /* guarded by lock */
     struct sim *sim;
@@ -90,11 +90,10 @@ struct daemon {
     struct snapshot_page *pages;
     size_t page_count;
     uint64_t pages_generation;
-    int snapshot_opens;
     bool stop;
 
     /* the server's own */
-    uint64_t request;        /* number of the request being served */
+    uint64_t request; /* number of the request being served */
     bool resent;
 };
 
@@ -114,14 +113,17 @@ double daemon_attr_timeout(const struct place *place);
 /* handles.c: with the lock held */
 struct handle *handle_new(struct daemon *d, uint64_t ino);
 struct handle *handle_get(struct daemon *d, uint64_t number, uint64_t ino);
+void handle_keep(struct daemon *d, const struct handle *h); /* its text, for the next worker */
 void handle_drop(struct daemon *d, uint64_t number);
 
 /* streams.c: with the lock held. Returns how much of a stream can be read from offset on; -EPIPE. */
-int64_t stream_available(const struct daemon *d, const struct place *place, off_t offset, const char **text);
+int64_t stream_available(const struct daemon *d, const struct place *place, off_t offset,
+                         const char **text);
 void stream_reply(struct daemon *d, struct waiting_read *read); /* takes it; without the lock */
 
 /* publisher.c */
-void daemon_remember(struct daemon *d, const struct place *place, const char *sentence); /* with the lock held */
+void daemon_remember(struct daemon *d, const struct place *place,
+                     const char *sentence); /* with the lock held */
 void *publisher_main(void *daemon);
 void snapshot_render(struct daemon *d); /* with the lock held */
 

@@ -17,9 +17,11 @@ struct errors *errors_new(void);
 void errors_free(struct errors *errors);
 
 /* Remembers the sentence for an area and entity; the oldest of too many is forgotten. */
-void errors_set(struct errors *errors, enum errors_area area, uint64_t entity, const char *sentence);
+void errors_set(struct errors *errors, enum errors_area area, uint64_t entity,
+                const char *sentence);
 
 /* Appends the sentence, or "none". */
-int errors_show(const struct errors *errors, enum errors_area area, uint64_t entity, struct text *out);
+int errors_show(const struct errors *errors, enum errors_area area, uint64_t entity,
+                struct text *out);
 
 #endif

@@ -45,4 +45,10 @@ static inline int caps_minor(int gpu, int instance)
     return MINOR_MIG_GPUS + (gpu * CAPS_GPU_INSTANCES + instance) * (1 + CAPS_COMPUTE_INSTANCES);
 }
 
+/* The same for a compute instance, or (ci -1) for the GPU instance. */
+static inline int caps_instance_minor(int gpu, int gi, int ci)
+{
+    return caps_minor(gpu, gi) + 1 + ci;
+}
+
 #endif

@@ -24,15 +24,15 @@ struct node_def;
 
 /* Things of this machine that rows need; fixed when the daemon starts. */
 struct host {
-    const char *library_dir; /* where the mock libraries are installed, or NULL */
-    const char *binary_dir;  /* where nvidia-smi is installed, or NULL */
-    unsigned files;          /* which of them are there: see host_files */
-    int dev_mode;            /* enum dev_mode, never DEV_AUTO */
-    uint32_t uid, gid;       /* of the one who mounted */
-    int cpus;                /* online processors, at least 1 */
-    int64_t start_real_ns;   /* real time (since the epoch) of simulated time 0 */
-    struct errors *errors;   /* last refusals; owned by the daemon */
-    struct text *config;     /* the effective configuration; owned by the daemon */
+    const char *library_dir;              /* where the mock libraries are installed, or NULL */
+    const char *binary_dir;               /* where nvidia-smi is installed, or NULL */
+    unsigned files;                       /* which of them are there: see host_files */
+    int dev_mode;                         /* enum dev_mode, never DEV_AUTO */
+    uint32_t uid, gid;                    /* of the one who mounted */
+    int cpus;                             /* online processors, at least 1 */
+    int64_t start_real_ns;                /* real time (since the epoch) of simulated time 0 */
+    struct errors *errors;                /* last refusals; owned by the daemon */
+    struct text *config;                  /* the effective configuration; owned by the daemon */
     const struct config_options *options; /* how configurations are read */
 };
 
@@ -42,12 +42,15 @@ struct node_ctx {
     const struct host *host;
     const struct world *world;
     const struct world_store *store;
-    struct sim *sim;            /* stores only; NULL in a show */
-    int gpu;                    /* position, or -1 */
-    const struct gpu *g;        /* of that GPU, or NULL */
+    struct sim *sim;     /* stores only; NULL in a show */
+    int gpu;             /* position, or -1 */
+    const struct gpu *g; /* of that GPU, or NULL */
     const struct gpu_plan *plan;
     const struct gpu_model *model;
-    int workload;               /* position, or -1 */
+    int gi, ci; /* numbers of MIG instances, or -1 */
+    const struct mig_gi *instance;
+    const struct mig_profile *mig;
+    int workload; /* position, or -1 */
     const struct workload *work;
     const struct run *run;
 };
@@ -62,22 +65,25 @@ typedef int node_store(const struct node_ctx *cx, const char *text, struct why *
 typedef bool node_exists(const struct node_ctx *cx);
 
 enum node_flags {
-    NODE_CONTROL = 1 << 0,  /* owner and permissions as the configuration says of control files */
-    NODE_DEVICE = 1 << 1,   /* a device node: what it is depends on the dev mode; `arg` is major << 20 | minor */
-    NODE_STREAM = 1 << 2,   /* a growing file; `arg` is enum stream */
-    NODE_SNAPSHOT = 1 << 3, /* binary pages, pushed into the page cache */
+    NODE_CONTROL = 1 << 0, /* owner and permissions as the configuration says of control files */
+    NODE_DEVICE =
+        1
+        << 1, /* a device node: what it is depends on the dev mode; `arg` is major << 20 | minor */
+    NODE_STREAM = 1 << 2,    /* a growing file; `arg` is enum stream */
+    NODE_SNAPSHOT = 1 << 3,  /* binary pages, pushed into the page cache */
     NODE_HOST_FILE = 1 << 4, /* served from an installed file; show gives its path */
-    NODE_BINARY = 1 << 5,   /* exactly as rendered; st_size is `arg` */
-    NODE_ATTACH = 1 << 6,   /* open ties the workload's life to the opener */
-    NODE_POLL = 1 << 7,     /* wakes pollers when its workload changes state */
-    NODE_OWNED = 1 << 8,    /* belongs to the workload's owner */
+    NODE_BINARY = 1 << 5,    /* exactly as rendered; st_size is `arg` */
+    NODE_ATTACH = 1 << 6,    /* open ties the workload's life to the opener */
+    NODE_POLL = 1 << 7,      /* wakes pollers when its workload changes state */
+    NODE_OWNED = 1 << 8,     /* belongs to the workload's owner */
 };
 
 /*
  * path: components separated by '/'. A component may hold one token, which stands for
  *     %i index of a GPU        %m its minor number     %b its bus address, 0000:06:00.0
  *     %u its UUID              %r its PCI root, 0000:06
- *     %w name of a workload    %v driver version       %d instance of a MIG capability
+ *     %g, %c numbers of a MIG GPU instance and compute instance; %k, %K their capabilities' minors
+ *     %w name of a workload    %v driver version
  * Directories are not listed: they are there because something is in them.
  */
 struct node_def {

@@ -20,6 +20,9 @@ extern const struct node_def control_nodes[];  /* control/, events, kmsg, snapsh
 int config_apply_text(struct sim *sim, const struct host *host, const char *text, const char *name,
                       struct why *why);
 
+/* The minor number of a device node. */
+unsigned device_minor(const struct node_ctx *cx);
+
 /* Which of the installed files that usr/ shows are there. */
 unsigned host_files(const char *library_dir, const char *binary_dir);
 

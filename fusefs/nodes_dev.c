@@ -26,6 +26,13 @@ static bool any_gpu_has_mig(const struct node_ctx *cx)
     return false;
 }
 
+unsigned device_minor(const struct node_ctx *cx)
+{
+    if (cx->gi >= 0)
+        return (unsigned)caps_instance_minor(cx->plan->minor, cx->gi, cx->ci);
+    return cx->plan ? (unsigned)cx->plan->minor : (unsigned)(cx->def->arg & 0xfffff);
+}
+
 /* clang-format off */
 #define DEVICE(name, permissions, major, minor, there) \
     { .path = "dev/" name, .mode = permissions, .arg = (int64_t)(major) << 20 | (minor), \
@@ -39,6 +46,8 @@ const struct node_def dev_nodes[] = {
     DEVICE("nvidia-uvm-tools",        0,    MAJOR_UVM,    MINOR_UVM_TOOLS, NULL),
     DEVICE("nvidia-caps/nvidia-cap1", 0400, MAJOR_CAPS,   MINOR_MIG_CONFIG, any_gpu_has_mig),
     DEVICE("nvidia-caps/nvidia-cap2", 0444, MAJOR_CAPS,   MINOR_MIG_MONITOR, any_gpu_has_mig),
+    DEVICE("nvidia-caps/nvidia-cap%k", 0444, MAJOR_CAPS,  0, gpu_is_present), /* of a GPU instance */
+    DEVICE("nvidia-caps/nvidia-cap%K", 0444, MAJOR_CAPS,  0, gpu_is_present), /* of a compute instance */
     { 0 },
 };
 /* clang-format on */

@@ -33,36 +33,85 @@ static int show_identity(const struct node_ctx *cx, struct text *out)
     const char *text = NULL;
 
     switch ((enum identity)cx->def->arg) {
-    case IDENTITY_UUID: text = p->uuid; break;
-    case IDENTITY_NAME: text = m->product; break;
-    case IDENTITY_BRAND: text = m->brand; break;
-    case IDENTITY_SERIAL: text = p->serial; break;
-    case IDENTITY_BOARD_PART_NUMBER: text = m->board_part_number; break;
-    case IDENTITY_GPU_PART_NUMBER: text = m->gpu_part_number; break;
-    case IDENTITY_ARCHITECTURE: text = m->architecture; break;
-    case IDENTITY_COMPUTE_CAPABILITY: text = m->compute_capability; break;
-    case IDENTITY_VBIOS_VERSION: text = m->vbios; break;
-    case IDENTITY_INFOROM_IMAGE_VERSION: text = m->inforom.image; break;
-    case IDENTITY_INFOROM_OEM_VERSION: text = m->inforom.oem; break;
-    case IDENTITY_INFOROM_ECC_VERSION: text = m->inforom.ecc; break;
-    case IDENTITY_INFOROM_POWER_VERSION: text = m->inforom.power; break;
-    case IDENTITY_GSP_FIRMWARE_VERSION: text = has_gsp(m) ? n->driver_version : ""; break;
-    case IDENTITY_DRIVER_VERSION: text = n->driver_version; break;
-    case IDENTITY_NVML_VERSION: text = n->nvml_version; break;
-    case IDENTITY_CUDA_VERSION: text = n->cuda_version; break;
-    case IDENTITY_INDEX: text_addf(out, "%d\n", cx->gpu); return 0;
-    case IDENTITY_MINOR_NUMBER: text_addf(out, "%d\n", p->minor); return 0;
+    case IDENTITY_UUID:
+        text = p->uuid;
+        break;
+    case IDENTITY_NAME:
+        text = m->product;
+        break;
+    case IDENTITY_BRAND:
+        text = m->brand;
+        break;
+    case IDENTITY_SERIAL:
+        text = p->serial;
+        break;
+    case IDENTITY_BOARD_PART_NUMBER:
+        text = m->board_part_number;
+        break;
+    case IDENTITY_GPU_PART_NUMBER:
+        text = m->gpu_part_number;
+        break;
+    case IDENTITY_ARCHITECTURE:
+        text = m->architecture;
+        break;
+    case IDENTITY_COMPUTE_CAPABILITY:
+        text = m->compute_capability;
+        break;
+    case IDENTITY_VBIOS_VERSION:
+        text = m->vbios;
+        break;
+    case IDENTITY_INFOROM_IMAGE_VERSION:
+        text = m->inforom.image;
+        break;
+    case IDENTITY_INFOROM_OEM_VERSION:
+        text = m->inforom.oem;
+        break;
+    case IDENTITY_INFOROM_ECC_VERSION:
+        text = m->inforom.ecc;
+        break;
+    case IDENTITY_INFOROM_POWER_VERSION:
+        text = m->inforom.power;
+        break;
+    case IDENTITY_GSP_FIRMWARE_VERSION:
+        text = has_gsp(m) ? n->driver_version : "";
+        break;
+    case IDENTITY_DRIVER_VERSION:
+        text = n->driver_version;
+        break;
+    case IDENTITY_NVML_VERSION:
+        text = n->nvml_version;
+        break;
+    case IDENTITY_CUDA_VERSION:
+        text = n->cuda_version;
+        break;
+    case IDENTITY_INDEX:
+        text_addf(out, "%d\n", cx->gpu);
+        return 0;
+    case IDENTITY_MINOR_NUMBER:
+        text_addf(out, "%d\n", p->minor);
+        return 0;
     case IDENTITY_BUS_ID:
         text_addf(out, "%08X:%02X:%02X.%X\n", p->domain, p->bus, p->device, p->function);
         return 0;
-    case IDENTITY_PCI_DEVICE_ID: text_addf(out, "0x%04X10DE\n", (unsigned)m->pci.device_id); return 0;
-    case IDENTITY_PCI_SUBSYSTEM_ID: text_addf(out, "0x%04X10DE\n", (unsigned)m->pci.subsystem_id); return 0;
-    case IDENTITY_CUDA_CORES: text_addf(out, "%" PRId64 "\n", m->cuda_cores); return 0;
-    case IDENTITY_MULTIPROCESSORS: text_addf(out, "%" PRId64 "\n", m->multiprocessors); return 0;
-    case IDENTITY_MEMORY_BUS_WIDTH_BITS: text_addf(out, "%" PRId64 "\n", m->memory.bus_width_bits); return 0;
+    case IDENTITY_PCI_DEVICE_ID:
+        text_addf(out, "0x%04X10DE\n", (unsigned)m->pci.device_id);
+        return 0;
+    case IDENTITY_PCI_SUBSYSTEM_ID:
+        text_addf(out, "0x%04X10DE\n", (unsigned)m->pci.subsystem_id);
+        return 0;
+    case IDENTITY_CUDA_CORES:
+        text_addf(out, "%" PRId64 "\n", m->cuda_cores);
+        return 0;
+    case IDENTITY_MULTIPROCESSORS:
+        text_addf(out, "%" PRId64 "\n", m->multiprocessors);
+        return 0;
+    case IDENTITY_MEMORY_BUS_WIDTH_BITS:
+        text_addf(out, "%" PRId64 "\n", m->memory.bus_width_bits);
+        return 0;
     case IDENTITY_INFOROM_CHECKSUM:
     case IDENTITY_INFOROM_VALID:
-    case IDENTITY_COUNT: return -ENODATA;
+    case IDENTITY_COUNT:
+        return -ENODATA;
     }
     if (!text || !*text)
         return -ENODATA;
@@ -192,10 +241,12 @@ static int show_fault(const struct node_ctx *cx, struct text *out)
         if (gpu_has(g, rows[i].condition))
             add_fault(out, (struct fault){ .kind = rows[i].kind, .factor = g->cooling_fault });
     if (g->sample.value[METRIC_XID_LAST])
-        add_fault(out, (struct fault){ .kind = FAULT_XID, .number = g->sample.value[METRIC_XID_LAST] });
+        add_fault(out,
+                  (struct fault){ .kind = FAULT_XID, .number = g->sample.value[METRIC_XID_LAST] });
     for (int l = 0; l < NVLINK_LINKS_MAX; l++)
         if (g->links[l].down_until_ns)
-            add_fault(out, (struct fault){ .kind = FAULT_NVLINK, .which = FAULT_DOWN, .number = l });
+            add_fault(out,
+                      (struct fault){ .kind = FAULT_NVLINK, .which = FAULT_DOWN, .number = l });
     for (int k = 0; k < BROKEN_SENSORS_MAX; k++)
         if (g->broken[k].until_ns)
             add_fault(out, (struct fault){ .kind = FAULT_SENSOR, .number = g->broken[k].metric });
@@ -258,10 +309,11 @@ static int parse_lock(const char *text, int64_t *min_khz, int64_t *max_khz, stru
     if (n < 2)
         n = sscanf(text, "%31[^ ,] %31s %c", low, high, &more);
     if (n < 1 || n > 2)
-        return why_set(why, EINVAL, "'%s' is not a clock lock; allowed: MIN MAX in MHz, or off", text);
-    n = unit_parse(UNIT_MEGAHERTZ, low, UNIT_BARE_SHOWN, min_khz, why) < 0
-            ? -EINVAL
-            : n < 2 ? 0 : unit_parse(UNIT_MEGAHERTZ, high, UNIT_BARE_SHOWN, max_khz, why);
+        return why_set(why, EINVAL, "'%s' is not a clock lock; allowed: MIN MAX in MHz, or off",
+                       text);
+    n = unit_parse(UNIT_MEGAHERTZ, low, UNIT_BARE_SHOWN, min_khz, why) < 0 ? -EINVAL
+        : n < 2                                                            ? 0
+                : unit_parse(UNIT_MEGAHERTZ, high, UNIT_BARE_SHOWN, max_khz, why);
     if (!*max_khz)
         *max_khz = *min_khz;
     return n;
@@ -301,7 +353,8 @@ static int show_application_clocks(const struct node_ctx *cx, struct text *out)
     if (!s->sm_application_khz)
         text_add(out, "off\n");
     else
-        text_addf(out, "%" PRId64 " %" PRId64 "\n", s->memory_application_khz / 1000, s->sm_application_khz / 1000);
+        text_addf(out, "%" PRId64 " %" PRId64 "\n", s->memory_application_khz / 1000,
+                  s->sm_application_khz / 1000);
     return 0;
 }
 
@@ -315,7 +368,8 @@ static int store_application_clocks(const struct node_ctx *cx, const char *text,
 
 static int parse_switch(const char *text, bool *on, struct why *why)
 {
-    static const char *const words[] = { "0", "1", "off", "on", "disabled", "enabled", "false", "true" };
+    static const char *const words[] = { "0",        "1",       "off",   "on",
+                                         "disabled", "enabled", "false", "true" };
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (!strcasecmp(text, words[i])) {
@@ -327,7 +381,8 @@ static int parse_switch(const char *text, bool *on, struct why *why)
 
 typedef int switch_setter(struct sim *sim, int gpu, bool on, struct why *why);
 
-static int store_switch(const struct node_ctx *cx, const char *text, switch_setter *set, struct why *why)
+static int store_switch(const struct node_ctx *cx, const char *text, switch_setter *set,
+                        struct why *why)
 {
     bool on = false;
     int r = parse_switch(text, &on, why);
@@ -387,8 +442,10 @@ static int store_compute_mode(const struct node_ctx *cx, const char *text, struc
     for (int i = 0; compute_mode_names[i]; i++)
         if (!strcasecmp(text, compute_mode_names[i]))
             return sim_set_compute_mode(cx->sim, cx->gpu, i, why);
-    return why_set(why, EINVAL, "'%s' is not a compute mode; allowed: default, exclusive_thread, prohibited, "
-                                "exclusive_process", text);
+    return why_set(why, EINVAL,
+                   "'%s' is not a compute mode; allowed: default, exclusive_thread, prohibited, "
+                   "exclusive_process",
+                   text);
 }
 
 static int show_last_error(const struct node_ctx *cx, struct text *out)
@@ -409,9 +466,79 @@ static int show_mig_profiles(const struct node_ctx *cx, struct text *out)
     for (int i = 0; i < cx->model->mig.count; i++) {
         const struct mig_profile *p = &cx->model->mig.items[i];
 
-        text_addf(out, "%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", p->id, p->name,
-                  p->slices, p->count, p->multiprocessors, p->memory_bytes);
+        text_addf(out, "%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", p->id,
+                  p->name, p->slices, p->count, p->multiprocessors, p->memory_bytes);
     }
+    return 0;
+}
+
+static int show_mig_instances(const struct node_ctx *cx, struct text *out)
+{
+    text_add(out, "# gi ci profile start slices multiprocessors memory_bytes uuid\n");
+    for (int gi = 0; gi < MIG_GIS_MAX; gi++) {
+        const struct mig_gi *instance = &cx->g->gis[gi];
+        const struct mig_profile *p = &cx->model->mig.items[instance->profile];
+
+        if (!instance->used)
+            continue;
+        text_addf(out, "%d - %s %d %" PRId64 " %" PRId64 " %" PRId64 " -\n", gi, p->name,
+                  instance->start, p->slices, p->multiprocessors, p->memory_bytes);
+        for (int ci = 0; ci < MIG_CIS_MAX; ci++) {
+            char uuid[48];
+
+            if (!instance->cis[ci].slices)
+                continue;
+            mig_uuid(cx->plan->uuid, gi, ci, uuid, sizeof(uuid));
+            text_addf(out, "%d %d %s %d %d %" PRId64 " %" PRId64 " %s\n", gi, ci, p->name,
+                      instance->start, instance->cis[ci].slices,
+                      p->multiprocessors * instance->cis[ci].slices / p->slices, p->memory_bytes,
+                      uuid);
+        }
+    }
+    return 0;
+}
+
+static int store_mig_instances(const struct node_ctx *cx, const char *text, struct why *why)
+{
+    return sim_mig(cx->sim, cx->gpu, text, why);
+}
+
+static int show_gi_profile(const struct node_ctx *cx, struct text *out)
+{
+    text_addf(out, "%s\n", cx->mig->name);
+    return 0;
+}
+
+static int show_gi_placement(const struct node_ctx *cx, struct text *out)
+{
+    text_addf(out, "%d:%" PRId64 "\n", cx->instance->start, cx->mig->size);
+    return 0;
+}
+
+static int show_gi_memory(const struct node_ctx *cx, struct text *out)
+{
+    text_addf(out, "%" PRId64 "\n", cx->mig->memory_bytes);
+    return 0;
+}
+
+static int show_gi_multiprocessors(const struct node_ctx *cx, struct text *out)
+{
+    text_addf(out, "%" PRId64 "\n", cx->mig->multiprocessors);
+    return 0;
+}
+
+static int show_ci_uuid(const struct node_ctx *cx, struct text *out)
+{
+    char uuid[48];
+
+    mig_uuid(cx->plan->uuid, cx->gi, cx->ci, uuid, sizeof(uuid));
+    text_addf(out, "%s\n", uuid);
+    return 0;
+}
+
+static int show_ci_slices(const struct node_ctx *cx, struct text *out)
+{
+    text_addf(out, "%d\n", cx->instance->cis[cx->ci].slices);
     return 0;
 }
 
@@ -453,6 +580,13 @@ const struct node_def gpu_nodes[] = {
     { "gpus/%i/processes", 0444, show_processes, NULL, 0, 0, NULL },
     { "gpus/%i/sample", 0444, show_sample, NULL, 0, 0, NULL },
     { "gpus/%i/mig/profiles", 0444, show_mig_profiles, NULL, 0, 0, has_mig },
+    { "gpus/%i/mig/instances", 0644, show_mig_instances, store_mig_instances, 0, NODE_CONTROL, has_mig },
+    { "gpus/%i/mig/gi%g/profile", 0444, show_gi_profile, NULL, 0, 0, NULL },
+    { "gpus/%i/mig/gi%g/placement", 0444, show_gi_placement, NULL, 0, 0, NULL },
+    { "gpus/%i/mig/gi%g/memory_total_bytes", 0444, show_gi_memory, NULL, 0, 0, NULL },
+    { "gpus/%i/mig/gi%g/multiprocessors", 0444, show_gi_multiprocessors, NULL, 0, 0, NULL },
+    { "gpus/%i/mig/gi%g/ci%c/uuid", 0444, show_ci_uuid, NULL, 0, 0, NULL },
+    { "gpus/%i/mig/gi%g/ci%c/slices", 0444, show_ci_slices, NULL, 0, 0, NULL },
     { "gpus/by-uuid/%u", S_IFLNK | 0777, show_index_link, NULL, 0, 0, NULL },
     { "gpus/by-bus-id/%b", S_IFLNK | 0777, show_index_link, NULL, 0, 0, NULL },
     { 0 },

@@ -218,9 +218,10 @@ static int show_numa_status(const struct node_ctx *cx, struct text *out)
 /* `arg` is permissions << 20 | minor. The driver writes the permissions in decimal. */
 static int show_capability(const struct node_ctx *cx, struct text *out)
 {
-    int mode = (int)(cx->def->arg >> 20), minor = (int)(cx->def->arg & 0xfffff);
+    int mode = (int)(cx->def->arg >> 20);
 
-    text_addf(out, "DeviceFileMinor: %d\nDeviceFileMode: %d\nDeviceFileModify: 1\n", minor, mode);
+    text_addf(out, "DeviceFileMinor: %u\nDeviceFileMode: %d\nDeviceFileModify: 1\n",
+              device_minor(cx), mode);
     return 0;
 }
 
@@ -352,6 +353,8 @@ const struct node_def proc_nodes[] = {
     GPU("numa_status", show_numa_status, is_coherent_present),
     CAPABILITY("nvidia/capabilities/mig/config", 0400, MINOR_MIG_CONFIG),
     CAPABILITY("nvidia/capabilities/mig/monitor", 0444, MINOR_MIG_MONITOR),
+    CAPABILITY("nvidia/capabilities/gpu%m/mig/gi%g/access", 0444, 0),
+    CAPABILITY("nvidia/capabilities/gpu%m/mig/gi%g/ci%c/access", 0444, 0),
     CAPABILITY("nvidia/capabilities/fabric-imex-mgmt", 0400, MINOR_IMEX),
     CAPABILITY("nvidia-nvlink/capabilities/fabric-mgmt", 0400, MINOR_FABRIC),
     PROC("driver/nvidia-caps/mig-minors", show_mig_minors),

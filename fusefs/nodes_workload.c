@@ -165,7 +165,8 @@ static int show_state(const struct node_ctx *cx, struct text *out)
 /* What it does at this moment, for progress displays. */
 static int show_progress(const struct node_ctx *cx, struct text *out)
 {
-    int64_t length = timeline_length(world_phases(cx->world), cx->work->first_phase, cx->work->phase_count);
+    int64_t length = timeline_length(world_phases(cx->world), cx->work->first_phase,
+                                     cx->work->phase_count);
     const struct share *shares = &world_shares(cx->world)[cx->run->first_share];
     int64_t memory = 0;
     double percent = 0;
@@ -195,8 +196,8 @@ static int show_last_error(const struct node_ctx *cx, struct text *out)
 /* --- storing --------------------------------------------------------------------------------- */
 
 /* Reads `key: text` as a workload of its own, so that the grammar is that of configurations. */
-static int parse_part(const struct node_ctx *cx, const char *key, const char *text, struct described *d,
-                      struct why *why)
+static int parse_part(const struct node_ctx *cx, const char *key, const char *text,
+                      struct described *d, struct why *why)
 {
     struct text yaml = TEXT_INIT;
     int r;
@@ -210,8 +211,8 @@ static int parse_part(const struct node_ctx *cx, const char *key, const char *te
 /* Takes what `from` says of the key over into the description. */
 typedef void part_taker(struct workload_spec *to, const struct workload_spec *from);
 
-static int store_part(const struct node_ctx *cx, const struct workload_spec *from, part_taker *take, bool restart,
-                      struct why *why)
+static int store_part(const struct node_ctx *cx, const struct workload_spec *from, part_taker *take,
+                      bool restart, struct why *why)
 {
     struct described d;
     int r = describe(cx, &d);
@@ -224,8 +225,8 @@ static int store_part(const struct node_ctx *cx, const struct workload_spec *fro
     return r;
 }
 
-static int store_key(const struct node_ctx *cx, const char *key, const char *text, part_taker *take, bool restart,
-                     struct why *why)
+static int store_key(const struct node_ctx *cx, const char *key, const char *text, part_taker *take,
+                     bool restart, struct why *why)
 {
     struct described part = { .arena = ARENA_INIT };
     int r = parse_part(cx, key, text, &part, why);
@@ -252,7 +253,9 @@ static int store_activity(const struct node_ctx *cx, const char *text, struct wh
     int r = workload_parse(&part.spec, cx->work->name, text, &part.arena, why);
 
     if (r == 0 && !part.spec.activity.count)
-        r = why_set(why, EINVAL, "an activity is needed, for example [{time: 10m, utilization: 80}] or 80:5:10m");
+        r = why_set(
+            why, EINVAL,
+            "an activity is needed, for example [{time: 10m, utilization: 80}] or 80:5:10m");
     if (r == 0)
         r = store_part(cx, &part.spec, take_activity, true, why);
     describe_end(&part);
@@ -329,8 +332,8 @@ static int store_devices(const struct node_ctx *cx, const char *text, struct why
 }
 
 /* Identity changes nothing that runs. */
-static int store_identity(const struct node_ctx *cx, const char *key, const char *text, part_taker *take,
-                          struct why *why)
+static int store_identity(const struct node_ctx *cx, const char *key, const char *text,
+                          part_taker *take, struct why *why)
 {
     struct described part = { .arena = ARENA_INIT }, d;
     struct text quoted = TEXT_INIT;

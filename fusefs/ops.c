@@ -17,17 +17,23 @@
 
 #include "fusefs/daemon.h"
 #include "fusefs/log.h"
+#include "fusefs/nodes.h"
 
 enum {
-    TEXT_SIZE = 4096,        /* st_size of a text file, as in sysfs: a copier that trusts 0 would copy nothing */
-    WRITE_MAX = 1 << 20,     /* the kernel cuts longer writes, and a page earlier those that begin inside a page */
-    COMMAND_MAX = WRITE_MAX - 4096, /* so this is the longest write that surely is one whole command */
+    TEXT_SIZE =
+        4096, /* st_size of a text file, as in sysfs: a copier that trusts 0 would copy nothing */
+    WRITE_MAX =
+        1
+        << 20, /* the kernel cuts longer writes, and a page earlier those that begin inside a page */
+    COMMAND_MAX = WRITE_MAX -
+                  4096, /* so this is the longest write that surely is one whole command */
     NAME_MAX_WORKLOAD = WORKLOAD_NAME - 1,
 };
 
 static struct daemon *daemon_of(fuse_req_t req)
 {
-    return ((struct daemon *)((char *)fuse_req_userdata(req) - offsetof(struct daemon, connection)));
+    return (
+        (struct daemon *)((char *)fuse_req_userdata(req) - offsetof(struct daemon, connection)));
 }
 
 struct tree_view daemon_view(const struct daemon *d)
@@ -55,11 +61,12 @@ static void set_owner(const struct daemon *d, const struct place *p, struct stat
 static void set_device(const struct place *p, struct stat *st)
 {
     const struct node_def *def = p->cx.def;
-    unsigned number = p->cx.plan ? (unsigned)p->cx.plan->minor : (unsigned)(def->arg & 0xfffff);
 
     if (p->cx.host->dev_mode == DEV_FILE)
         return;
-    st->st_rdev = p->cx.host->dev_mode == DEV_NULL ? makedev(1, 3) : makedev((unsigned)(def->arg >> 20), number);
+    st->st_rdev = p->cx.host->dev_mode == DEV_NULL
+                      ? makedev(1, 3)
+                      : makedev((unsigned)(def->arg >> 20), device_minor(&p->cx));
     st->st_size = 0;
 }
 
@@ -80,7 +87,9 @@ static off_t size_of(const struct daemon *d, const struct place *p)
     if (!S_ISLNK(def->mode) && !(def->flags & NODE_HOST_FILE))
         return TEXT_SIZE;
     if (def->show(&p->cx, &text) == 0)
-        size = S_ISLNK(def->mode) ? (off_t)text.length : stat(text_str(&text), &host) == 0 ? host.st_size : 0;
+        size = S_ISLNK(def->mode)                  ? (off_t)text.length
+               : stat(text_str(&text), &host) == 0 ? host.st_size
+                                                   : 0;
     text_release(&text);
     return size;
 }
@@ -106,7 +115,7 @@ void daemon_fill_attr(const struct daemon *d, const struct place *p, struct stat
 /* What may vanish or change under its name is asked for each time; all else is remembered for long. */
 double daemon_entry_timeout(const struct place *p)
 {
-    if (p->cx.workload >= 0 || (p->cx.def && p->cx.def->exists))
+    if (p->cx.workload >= 0 || p->cx.gi >= 0 || (p->cx.def && p->cx.def->exists))
         return 0;
     return p->cx.gpu >= 0 ? 1 : 3600;
 }
@@ -158,8 +167,9 @@ static void answer(fuse_req_t req, struct daemon *d, int err)
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
     (void)userdata;
-    conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS | FUSE_CAP_SPLICE_READ |
-                              FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE | FUSE_CAP_ASYNC_READ);
+    conn->want &= ~(unsigned)(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
+                              FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
+                              FUSE_CAP_ASYNC_READ);
     if (conn->capable & FUSE_CAP_EXPLICIT_INVAL_DATA)
         conn->want |= FUSE_CAP_EXPLICIT_INVAL_DATA;
     conn->max_write = WRITE_MAX;
@@ -198,11 +208,12 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 }
 
 /* `>` arrives as a size of 0 and means nothing here; nobody changes modes, owners or times. */
-static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+                       struct fuse_file_info *fi)
 {
     (void)attr;
-    if (to_set & ~(FUSE_SET_ATTR_SIZE | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME | FUSE_SET_ATTR_ATIME |
-                   FUSE_SET_ATTR_MTIME_NOW | FUSE_SET_ATTR_ATIME_NOW))
+    if (to_set & ~(FUSE_SET_ATTR_SIZE | FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_CTIME |
+                   FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_MTIME_NOW | FUSE_SET_ATTR_ATIME_NOW))
         fuse_reply_err(req, EPERM);
     else if (!(to_set & FUSE_SET_ATTR_SIZE))
         fuse_reply_err(req, EPERM);
@@ -249,7 +260,8 @@ static int list_add(void *into, const char *name, const struct place *p)
     return 0;
 }
 
-static void list_directory(struct daemon *d, fuse_req_t req, const struct place *dir, struct text *out)
+static void list_directory(struct daemon *d, fuse_req_t req, const struct place *dir,
+                           struct text *out)
 {
     struct tree_view view = daemon_view(d);
     struct listing l = { .req = req, .out = out };
@@ -290,7 +302,8 @@ static size_t entry_size(const char *at)
     return (24 + length + 7) & ~(size_t)7;
 }
 
-static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                       struct fuse_file_info *fi)
 {
     struct daemon *d = daemon_of(req);
     struct handle *h;
@@ -330,8 +343,8 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 
 /* --- commands -------------------------------------------------------------------------------- */
 
-static struct command *command_new(fuse_req_t req, enum command_kind kind, fuse_ino_t ino, const char *text,
-                                   size_t length)
+static struct command *command_new(fuse_req_t req, enum command_kind kind, fuse_ino_t ino,
+                                   const char *text, size_t length)
 {
     struct daemon *d = daemon_of(req);
     struct command *c = calloc(1, sizeof(*c));
@@ -438,7 +451,8 @@ static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 /* --- files ----------------------------------------------------------------------------------- */
 
 /* Opening something that has a consequence is a command. Who may only read must not end a workload. */
-static bool opens_by_command(const struct place *p, const struct fuse_file_info *fi, enum command_kind *kind)
+static bool opens_by_command(const struct place *p, const struct fuse_file_info *fi,
+                             enum command_kind *kind)
 {
     if (p->cx.def->flags & NODE_ATTACH && (fi->flags & O_ACCMODE) != O_RDONLY)
         *kind = COMMAND_ATTACH;
@@ -454,7 +468,7 @@ static void set_caching(struct daemon *d, const struct place *p, struct fuse_fil
     fi->direct_io = !(p->cx.def->flags & (NODE_SNAPSHOT | NODE_HOST_FILE));
     fi->keep_cache = (p->cx.def->flags & NODE_HOST_FILE) != 0;
     if (p->cx.def->flags & NODE_SNAPSHOT)
-        d->snapshot_opens++;
+        atomic_fetch_add(&d->shared->snapshot_opens, 1);
 }
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -507,14 +521,15 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
         return;
     }
     command = opens_by_command(&p, fi, &kind);
-    if (p.cx.def->flags & NODE_SNAPSHOT && d->snapshot_opens > 0)
-        d->snapshot_opens--;
+    if (p.cx.def->flags & NODE_SNAPSHOT)
+        atomic_fetch_sub(&d->shared->snapshot_opens, 1);
     pthread_mutex_unlock(&d->lock);
     if (!command) {
         fuse_reply_err(req, 0);
         return;
     }
-    c = command_new(req, kind == COMMAND_ATTACH ? COMMAND_DETACH : COMMAND_CLOSE_DEVICE, ino, NULL, 0);
+    c = command_new(req, kind == COMMAND_ATTACH ? COMMAND_DETACH : COMMAND_CLOSE_DEVICE, ino, NULL,
+                    0);
     if (!c)
         return;
     c->fi = *fi;
@@ -522,7 +537,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 }
 
 /* Renders at offset 0, or when another worker did. */
-static int render(const struct place *p, struct handle *h, off_t off)
+static int render(struct daemon *d, const struct place *p, struct handle *h, off_t off)
 {
     int r;
 
@@ -533,16 +548,19 @@ static int render(const struct place *p, struct handle *h, off_t off)
     if (r == 0 && h->text.failed)
         r = -ENOMEM;
     h->rendered = r == 0;
+    if (r == 0)
+        handle_keep(d, h);
     if (p->cx.def->flags & NODE_POLL)
         h->seen = p->cx.run->state + 1;
     return r;
 }
 
-static void read_text(fuse_req_t req, struct daemon *d, const struct place *p, size_t size, off_t off, uint64_t fh)
+static void read_text(fuse_req_t req, struct daemon *d, const struct place *p, size_t size,
+                      off_t off, uint64_t fh)
 {
     struct handle *h = handle_get(d, fh, p->ino);
     size_t n = 0;
-    int r = h ? render(p, h, off) : -ENOMEM;
+    int r = h ? render(d, p, h, off) : -ENOMEM;
 
     pthread_mutex_unlock(&d->lock);
     if (r < 0) {
@@ -574,7 +592,8 @@ static void read_snapshot(fuse_req_t req, struct daemon *d, size_t size, off_t o
     free(copy);
 }
 
-static void read_host_file(fuse_req_t req, struct daemon *d, const struct place *p, size_t size, off_t off)
+static void read_host_file(fuse_req_t req, struct daemon *d, const struct place *p, size_t size,
+                           off_t off)
 {
     struct text path = TEXT_INIT;
     char *buf = malloc(size + 1);
@@ -629,8 +648,8 @@ static void wait_for_more(struct daemon *d, const struct place *p, struct waitin
         stream_reply(d, w);
 }
 
-static void read_stream(fuse_req_t req, struct daemon *d, const struct place *p, size_t size, off_t off,
-                        const struct fuse_file_info *fi)
+static void read_stream(fuse_req_t req, struct daemon *d, const struct place *p, size_t size,
+                        off_t off, const struct fuse_file_info *fi)
 {
     struct waiting_read *w;
     const char *text;
@@ -649,7 +668,9 @@ static void read_stream(fuse_req_t req, struct daemon *d, const struct place *p,
         answer(req, d, ENOMEM);
         return;
     }
-    *w = (struct waiting_read){ .req = req, .handle = fi->fh, .ino = p->ino, .offset = off, .size = size };
+    *w = (struct waiting_read){
+        .req = req, .handle = fi->fh, .ino = p->ino, .offset = off, .size = size
+    };
     pthread_mutex_unlock(&d->lock);
     if (n == 0)
         wait_for_more(d, p, w);
@@ -657,7 +678,8 @@ static void read_stream(fuse_req_t req, struct daemon *d, const struct place *p,
         stream_reply(d, w);
 }
 
-static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
+                    struct fuse_file_info *fi)
 {
     struct daemon *d = daemon_of(req);
     struct place p;
@@ -726,7 +748,8 @@ static uint64_t poll_number(const struct fuse_pollhandle *ph)
     return number;
 }
 
-static void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct fuse_pollhandle *ph)
+static void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi,
+                    struct fuse_pollhandle *ph)
 {
     struct daemon *d = daemon_of(req);
     struct place p;
@@ -748,7 +771,8 @@ static void op_poll(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, s
 
 /* --- what cannot be done --------------------------------------------------------------------- */
 
-static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+                      struct fuse_file_info *fi)
 {
     (void)parent;
     (void)name;

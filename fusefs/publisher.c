@@ -107,7 +107,8 @@ static char *snapshot_copy(struct daemon *d, uint64_t *pushed, size_t *bytes)
 {
     char *copy;
 
-    if (d->snapshot_opens == 0 || *pushed == sim_world(d->sim)->node.generation)
+    if (atomic_load(&d->shared->snapshot_opens) <= 0 ||
+        *pushed == sim_world(d->sim)->node.generation)
         return NULL;
     snapshot_render(d);
     *bytes = d->page_count * SNAPSHOT_PAGE;
@@ -183,7 +184,8 @@ static int apply_mkdir(struct daemon *d, struct command *c, struct why *why)
 }
 
 /* A program that holds a device node open is a process on that GPU. */
-static int apply_open_device(struct daemon *d, struct command *c, const struct place *p, struct why *why)
+static int apply_open_device(struct daemon *d, struct command *c, const struct place *p,
+                             struct why *why)
 {
     struct workload_spec spec;
     struct device_name device;
@@ -371,8 +373,9 @@ static bool file_changed(const char *path, struct watch *w)
 
     if (stat(path, &st) < 0)
         return false;
-    changed = w->known && (st.st_dev != w->dev || st.st_ino != w->ino || st.st_size != w->size ||
-                           st.st_mtim.tv_sec != w->mtime.tv_sec || st.st_mtim.tv_nsec != w->mtime.tv_nsec);
+    changed = w->known &&
+              (st.st_dev != w->dev || st.st_ino != w->ino || st.st_size != w->size ||
+               st.st_mtim.tv_sec != w->mtime.tv_sec || st.st_mtim.tv_nsec != w->mtime.tv_nsec);
     *w = (struct watch){ w->next_ns, st.st_dev, st.st_ino, st.st_size, st.st_mtim, true };
     return changed;
 }
@@ -418,8 +421,8 @@ static void save_config(struct daemon *d)
 {
     size_t n = d->host.config->length;
 
-    if (n > SHARED_CONFIG_BYTES || (n == d->shared->config_length &&
-                                    !memcmp(d->shared->config, text_str(d->host.config), n)))
+    if (n > SHARED_CONFIG_BYTES ||
+        (n == d->shared->config_length && !memcmp(d->shared->config, text_str(d->host.config), n)))
         return;
     atomic_store(&d->shared->config_length, 0);
     memcpy(d->shared->config, text_str(d->host.config), n);
@@ -476,8 +479,8 @@ static int64_t tick_ns(const struct daemon *d)
 
 struct round {
     int64_t next_ns;
-    uint64_t pushed;     /* generation */
-    uint64_t woken;      /* events up to here have woken the pollers */
+    uint64_t pushed; /* generation */
+    uint64_t woken;  /* events up to here have woken the pollers */
     uint64_t plan_version;
     uint32_t gpus;
     struct watch watch;

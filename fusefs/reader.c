@@ -17,7 +17,7 @@
 enum { TRIES = 100 };
 
 struct reader {
-    int root;     /* the mount's directory */
+    int root; /* the mount's directory */
     int snapshot;
 };
 

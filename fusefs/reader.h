@@ -36,8 +36,8 @@ int reader_node(struct reader *reader, struct reader_node *node);
 
 struct reader_gpu {
     uint64_t generation, plan_version;
-    uint64_t id;      /* of the GPU; another one at this index has another */
-    bool lost;        /* fallen off the bus: the sample is old */
+    uint64_t id; /* of the GPU; another one at this index has another */
+    bool lost;   /* fallen off the bus: the sample is old */
     char uuid[48];
     struct metric_sample sample;
 };

@@ -13,7 +13,23 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { SHARED_INIT_BYTES = 512, SHARED_POLLERS = 256, SHARED_CONFIG_BYTES = 1 << 20 };
+enum {
+    SHARED_INIT_BYTES = 512,
+    SHARED_POLLERS = 256,
+    SHARED_TEXTS = 256,
+    SHARED_TEXT_BYTES = 4064,
+    SHARED_CONFIG_BYTES = 1 << 20,
+};
+
+/*
+ * What an open file rendered at offset 0, so that its later chunks stay of that generation whoever reads
+ * them out. A handle has its place by its number; a younger one may take it.
+ */
+struct kept_text {
+    _Atomic uint64_t handle; /* written last; 0 while the text is not whole */
+    uint32_t length;
+    char bytes[SHARED_TEXT_BYTES];
+};
 
 /* Somebody polls a file: the kernel's number for him, and the file. */
 struct poller {
@@ -24,10 +40,13 @@ struct poller {
 struct shared {
     _Atomic uint32_t init_length; /* of the kernel's first request, which every worker must see */
     unsigned char init[SHARED_INIT_BYTES];
-    _Atomic uint32_t ready;       /* a worker has begun to serve */
-    _Atomic int64_t advanced_ns;  /* real (monotonic) time up to which the world was moved; 0: never */
-    int64_t start_real_ns;        /* real time (since the epoch) of simulated time 0 */
+    _Atomic uint32_t ready; /* a worker has begun to serve */
+    _Atomic int64_t
+        advanced_ns;       /* real (monotonic) time up to which the world was moved; 0: never */
+    int64_t start_real_ns; /* real time (since the epoch) of simulated time 0 */
+    _Atomic int32_t snapshot_opens; /* how many have the snapshot open: it is pushed to them */
     struct poller pollers[SHARED_POLLERS];
+    struct kept_text texts[SHARED_TEXTS];
     _Atomic uint32_t config_length; /* of the effective configuration */
     char config[SHARED_CONFIG_BYTES];
 };

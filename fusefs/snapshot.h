@@ -24,7 +24,7 @@ enum { SNAPSHOT_PAGE = 4096, SNAPSHOT_SLOT = (SNAPSHOT_PAGE - 16) / 2 };
 
 struct snapshot_node {
     uint64_t magic;
-    uint64_t registry;  /* snapshot_registry() of the daemon: the meaning of metric numbers */
+    uint64_t registry; /* snapshot_registry() of the daemon: the meaning of metric numbers */
     uint64_t generation, plan_version;
     int64_t now_ns;
     int64_t gpu_count;

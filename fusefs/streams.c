@@ -13,7 +13,8 @@
 
 #include "fusefs/daemon.h"
 
-int64_t stream_available(const struct daemon *d, const struct place *place, off_t offset, const char **text)
+int64_t stream_available(const struct daemon *d, const struct place *place, off_t offset,
+                         const char **text)
 {
     uint32_t length;
     const char *bytes = world_stream(sim_store(d->sim), (enum stream)place->cx.def->arg, &length);

@@ -35,12 +35,12 @@ enum { DEATHS_MAX = 10, BACKOFF_FIRST_MS = 10, BACKOFF_MAX_MS = 2000 };
 struct supervisor {
     const struct supervisor_options *o;
     struct worker_setup setup;
-    struct sim *sim;               /* made here, served by workers through its descriptor */
-    struct fuse_session *mounter;  /* non-root: fusermount3's session, which owns the descriptor */
-    int signals;                   /* signalfd */
+    struct sim *sim;              /* made here, served by workers through its descriptor */
+    struct fuse_session *mounter; /* non-root: fusermount3's session, which owns the descriptor */
+    int signals;                  /* signalfd */
     pid_t worker;
     bool ready, ending;
-    int deaths;                    /* in quick succession */
+    int deaths; /* in quick succession */
     int64_t born_ns;
 };
 
@@ -85,8 +85,8 @@ static int mount_as_root(const char *mountpoint, int dev_mode, struct why *why)
 
     if (fd < 0)
         return why_set(why, errno, "cannot open /dev/fuse: %s", strerror(errno));
-    snprintf(options, sizeof(options), "fd=%d,rootmode=40755,user_id=0,group_id=0,default_permissions,allow_other",
-             fd);
+    snprintf(options, sizeof(options),
+             "fd=%d,rootmode=40755,user_id=0,group_id=0,default_permissions,allow_other", fd);
     if (mount("fakegpufs", mountpoint, "fuse.fakegpufs", flags, options) == 0)
         return fd;
     err = errno;
@@ -98,8 +98,10 @@ static int mount_as_root(const char *mountpoint, int dev_mode, struct why *why)
 static int mount_as_user(struct supervisor *s, const char *mountpoint, struct why *why)
 {
     static const struct fuse_lowlevel_ops none;
-    const char *const tries[] = { "default_permissions,allow_other,fsname=fakegpufs,subtype=fakegpufs",
-                                  "default_permissions,fsname=fakegpufs,subtype=fakegpufs" };
+    const char *const tries[] = {
+        "default_permissions,allow_other,fsname=fakegpufs,subtype=fakegpufs",
+        "default_permissions,fsname=fakegpufs,subtype=fakegpufs"
+    };
 
     for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
         char *argv[] = { (char *)"fakegpufs", (char *)"-o", (char *)tries[i], NULL };
@@ -114,8 +116,10 @@ static int mount_as_user(struct supervisor *s, const char *mountpoint, struct wh
         fuse_session_destroy(s->mounter);
         s->mounter = NULL;
     }
-    return why_set(why, EPERM, "cannot mount on %s: fusermount3 refused (is fuse3 installed, and is the directory yours?)",
-                   mountpoint);
+    return why_set(
+        why, EPERM,
+        "cannot mount on %s: fusermount3 refused (is fuse3 installed, and is the directory yours?)",
+        mountpoint);
 }
 
 int supervisor_unmount(const char *mountpoint, struct why *why)
@@ -123,7 +127,8 @@ int supervisor_unmount(const char *mountpoint, struct why *why)
     pid_t child;
     int status;
 
-    if (umount2(mountpoint, UMOUNT_NOFOLLOW) == 0 || umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+    if (umount2(mountpoint, UMOUNT_NOFOLLOW) == 0 ||
+        umount2(mountpoint, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
         return 0;
     if (errno != EPERM)
         return why_set(why, errno, "cannot unmount %s: %s", mountpoint, strerror(errno));
@@ -133,7 +138,8 @@ int supervisor_unmount(const char *mountpoint, struct why *why)
         _exit(127);
     }
     if (child < 0 || waitpid(child, &status, 0) < 0 || status != 0)
-        return why_set(why, EPERM, "cannot unmount %s: it is not yours, or fusermount3 is missing", mountpoint);
+        return why_set(why, EPERM, "cannot unmount %s: it is not yours, or fusermount3 is missing",
+                       mountpoint);
     return 0;
 }
 
@@ -164,13 +170,14 @@ static void notify_systemd(const char *state)
 static void say_ready(struct supervisor *s)
 {
     s->ready = true;
+    log_line(LOG_INFO, "%s serves %u GPUs", s->o->mountpoint,
+             sim_world(s->sim)->used[SECTION_GPUS]);
     notify_systemd("READY=1");
     if (s->o->ready_fd >= 0) {
         if (write(s->o->ready_fd, "1", 1) < 0)
             log_line(LOG_DEBUG, "nobody waits for readiness");
         close(s->o->ready_fd);
     }
-    log_line(LOG_INFO, "%s serves %u GPUs", s->o->mountpoint, sim_world(s->sim)->used[SECTION_GPUS]);
 }
 
 /* --- workers --------------------------------------------------------------------------------- */
@@ -201,7 +208,8 @@ static void sleep_ms(int ms)
 static const char *describe_death(int status, char *buf, size_t size)
 {
     if (WIFSIGNALED(status))
-        snprintf(buf, size, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+        snprintf(buf, size, "was killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
     else
         snprintf(buf, size, "ended with exit code %d", WEXITSTATUS(status));
     return buf;
@@ -224,7 +232,8 @@ static bool replace_worker(struct supervisor *s, int status)
     if (s->deaths > 3) {
         for (int i = 4; i < s->deaths && wait_ms < BACKOFF_MAX_MS; i++)
             wait_ms *= 2;
-        log_line(LOG_ERROR, "the worker keeps dying (%d times in a row); next try in %d ms", s->deaths, wait_ms);
+        log_line(LOG_ERROR, "the worker keeps dying (%d times in a row); next try in %d ms",
+                 s->deaths, wait_ms);
         sleep_ms(wait_ms);
     }
     return start_worker(s) == 0;
@@ -331,18 +340,31 @@ static void keep_config(struct shared *shared, const struct config *cfg)
     text_release(&text);
 }
 
+static int set_speed(struct sim *sim, const char *speed, struct why *why)
+{
+    struct text command = TEXT_INIT;
+    int r = 0;
+
+    if (speed) {
+        text_addf(&command, "speed %s", speed);
+        r = sim_clock(sim, text_str(&command), why);
+    }
+    text_release(&command);
+    return r;
+}
+
 static int prepare(struct supervisor *s, struct why *why)
 {
     const struct supervisor_options *o = s->o;
-    struct shared *shared =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (shared == MAP_FAILED)
         return why_set(why, ENOMEM, "out of memory");
     shared->start_real_ns = now_ns(CLOCK_REALTIME);
     keep_config(shared, o->config);
     s->sim = sim_new(o->config, why);
-    if (!s->sim)
+    if (!s->sim || set_speed(s->sim, o->speed, why) < 0)
         return -EINVAL;
     s->setup = (struct worker_setup){
         .world_fd = sim_store(s->sim)->fd,

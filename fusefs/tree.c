@@ -11,18 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/plan.h"
+#include "fusefs/majors.h"
 #include "sim/rng.h"
 
 enum { ID_BITS = 24, NAME_SIZE = 256 };
 
-enum entity_kind { ENTITY_NONE, ENTITY_GPU, ENTITY_WORKLOAD };
+enum entity_kind { ENTITY_NONE, ENTITY_GPU, ENTITY_GI, ENTITY_CI, ENTITY_WORKLOAD };
+
+/* What a path names: positions, or -1. A compute instance has its GPU instance and its GPU, too. */
+struct entity {
+    int gpu, gi, ci, workload;
+};
+
+static const struct entity nothing = { -1, -1, -1, -1 };
 
 /* One component of a row's path: a literal, or prefix and token. */
 struct branch {
-    char *name;      /* the component as written; owned */
-    size_t prefix;   /* bytes before the token */
-    char token;      /* 0: a literal */
+    char *name;            /* the component as written; owned */
+    size_t prefix;         /* bytes before the token */
+    char token;            /* 0: a literal */
     enum entity_kind kind; /* what the inode's entity is */
     uint32_t id;
     const struct node_def *def; /* NULL: a directory */
@@ -46,6 +53,12 @@ static enum entity_kind kind_of(char token)
     case 'u':
     case 'r':
         return ENTITY_GPU;
+    case 'g':
+    case 'k':
+        return ENTITY_GI;
+    case 'c':
+    case 'K':
+        return ENTITY_CI;
     case 'w':
         return ENTITY_WORKLOAD;
     default:
@@ -251,6 +264,14 @@ static void set_gpu(struct place *p, int gpu)
     p->cx.model = &world_models(w)[p->cx.plan->model];
 }
 
+static void set_instance(struct place *p, int gi, int ci)
+{
+    p->cx.gi = gi;
+    p->cx.ci = ci;
+    p->cx.instance = &p->cx.g->gis[gi];
+    p->cx.mig = &p->cx.model->mig.items[p->cx.instance->profile];
+}
+
 static void set_workload(struct place *p, int workload)
 {
     p->cx.workload = workload;
@@ -268,49 +289,126 @@ static void place_init(struct place *p, const struct tree_view *view, const stru
                 .world = view->world,
                 .store = view->store,
                 .gpu = -1,
+                .gi = -1,
+                .ci = -1,
                 .workload = -1 },
     };
 }
 
-/* Puts branch b with the entity at `position` into place; -ENOENT when it is not there. */
-static int place_set(struct place *p, const struct tree_view *view, const struct branch *b,
-                     int position)
+/* The number that stands for an entity in inodes. */
+static uint64_t entity_number(const struct world *w, enum entity_kind kind, const struct entity *e)
 {
-    uint64_t entity = 0;
-
-    place_init(p, view, b);
-    if (b->kind == ENTITY_GPU) {
-        set_gpu(p, position);
-        entity = p->cx.plan->id;
-    } else if (b->kind == ENTITY_WORKLOAD) {
-        set_workload(p, position);
-        entity = p->cx.work->id;
+    switch (kind) {
+    case ENTITY_GPU:
+        return world_gpu_plans(w)[e->gpu].id;
+    case ENTITY_GI:
+    case ENTITY_CI:
+        return world_gpu_plans(w)[e->gpu].id << 8 | (uint64_t)e->gi << 4 | (uint64_t)(e->ci + 1);
+    case ENTITY_WORKLOAD:
+        return world_workloads(w)[e->workload].id;
+    case ENTITY_NONE:
+        break;
     }
-    p->ino = entity << ID_BITS | b->id;
+    return 0;
+}
+
+static bool instance_is_there(const struct world *w, enum entity_kind kind, const struct entity *e)
+{
+    const struct mig_gi *gi = &world_gpus(w)[e->gpu].gis[e->gi];
+
+    return gi->used && (kind == ENTITY_GI || gi->cis[e->ci].slices);
+}
+
+/* The entity behind a number, as it is now. */
+static bool entity_of_number(const struct world *w, enum entity_kind kind, uint64_t number,
+                             struct entity *e)
+{
+    *e = nothing;
+    switch (kind) {
+    case ENTITY_NONE:
+        return number == 0;
+    case ENTITY_GPU:
+        e->gpu = gpu_of_id(w, number);
+        return e->gpu >= 0;
+    case ENTITY_WORKLOAD:
+        e->workload = workload_of_id(w, number);
+        return e->workload >= 0;
+    case ENTITY_GI:
+    case ENTITY_CI:
+        e->gpu = gpu_of_id(w, number >> 8);
+        e->gi = (int)(number >> 4 & 0xf);
+        e->ci = (int)(number & 0xf) - 1;
+        return e->gpu >= 0 && e->gi < MIG_GIS_MAX && e->ci < MIG_CIS_MAX &&
+               (kind == ENTITY_GI) == (e->ci < 0) && instance_is_there(w, kind, e);
+    }
+    return false;
+}
+
+/* Steps to the next entity of a kind, beginning with the first from `nothing`. */
+static bool entity_next(const struct world *w, enum entity_kind kind, struct entity *e)
+{
+    int gpus = (int)w->used[SECTION_GPU_PLANS];
+
+    if (kind == ENTITY_WORKLOAD)
+        return ++e->workload < (int)w->used[SECTION_WORKLOADS];
+    if (kind == ENTITY_GPU)
+        return ++e->gpu < gpus;
+    if (e->gpu < 0)
+        *e = (struct entity){ 0, kind == ENTITY_CI ? 0 : -1, -1, -1 };
+    for (; e->gpu < gpus; e->gpu++, e->gi = kind == ENTITY_CI ? 0 : -1, e->ci = -1) {
+        if (!mig_any(&world_gpus(w)[e->gpu]))
+            continue;
+        if (kind == ENTITY_GI) {
+            while (++e->gi < MIG_GIS_MAX)
+                if (instance_is_there(w, kind, e))
+                    return true;
+            continue;
+        }
+        for (; e->gi < MIG_GIS_MAX; e->gi++, e->ci = -1)
+            while (++e->ci < MIG_CIS_MAX)
+                if (instance_is_there(w, kind, e))
+                    return true;
+    }
+    return false;
+}
+
+/* Puts branch b with that entity into place; -ENOENT when it is not there. */
+static int place_set(struct place *p, const struct tree_view *view, const struct branch *b,
+                     const struct entity *e)
+{
+    place_init(p, view, b);
+    if (b->kind == ENTITY_WORKLOAD)
+        set_workload(p, e->workload);
+    else if (b->kind != ENTITY_NONE)
+        set_gpu(p, e->gpu);
+    if (b->kind == ENTITY_GI || b->kind == ENTITY_CI)
+        set_instance(p, e->gi, b->kind == ENTITY_CI ? e->ci : -1);
+    p->ino = entity_number(view->world, b->kind,
+                           &(struct entity){ p->cx.gpu, p->cx.gi, p->cx.ci, p->cx.workload })
+                 << ID_BITS |
+             b->id;
     return b->def && b->def->exists && !b->def->exists(&p->cx) ? -ENOENT : 0;
 }
 
-static int position_of(const struct place *p)
+static struct entity entity_of(const struct place *p)
 {
-    const struct branch *b = p->node;
-
-    return b->kind == ENTITY_GPU ? p->cx.gpu : b->kind == ENTITY_WORKLOAD ? p->cx.workload : 0;
+    return (struct entity){ p->cx.gpu, p->cx.gi, p->cx.ci, p->cx.workload };
 }
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* The name of branch b for the entity at `position`. */
-static void branch_name(const struct tree_view *view, const struct branch *b, int position,
-                        char name[NAME_SIZE])
+/* The name of branch b for an entity. */
+static void branch_name(const struct tree_view *view, const struct branch *b,
+                        const struct entity *e, char name[NAME_SIZE])
 {
-    const struct gpu_plan *g = &world_gpu_plans(view->world)[position];
+    const struct gpu_plan *g = &world_gpu_plans(view->world)[e->gpu < 0 ? 0 : e->gpu];
     int n = snprintf(name, NAME_SIZE, "%.*s", (int)b->prefix, b->name);
     char *rest = name + n;
     size_t room = NAME_SIZE - (size_t)n;
 
     switch (b->token) {
     case 'i':
-        snprintf(rest, room, "%d", position);
+        snprintf(rest, room, "%d", e->gpu);
         break;
     case 'm':
         snprintf(rest, room, "%d", g->minor);
@@ -324,8 +422,19 @@ static void branch_name(const struct tree_view *view, const struct branch *b, in
     case 'r':
         snprintf(rest, room, "%04x:%02x", g->domain, g->bus);
         break;
+    case 'g':
+        snprintf(rest, room, "%d", e->gi);
+        break;
+    case 'c':
+        snprintf(rest, room, "%d", e->ci);
+        break;
+    case 'k':
+    case 'K':
+        snprintf(rest, room, "%d",
+                 caps_instance_minor(g->minor, e->gi, b->token == 'K' ? e->ci : -1));
+        break;
     case 'w':
-        snprintf(rest, room, "%s", world_workloads(view->world)[position].name);
+        snprintf(rest, room, "%s", world_workloads(view->world)[e->workload].name);
         break;
     case 'v':
         snprintf(rest, room, "%s", view->world->node_plan.driver_version);
@@ -341,21 +450,18 @@ static bool opens_entity(const struct branch *b)
     return kind_of(b->token) != ENTITY_NONE;
 }
 
-static int entity_count(const struct tree_view *view, const struct branch *b)
-{
-    return (int)view->world->used[b->kind == ENTITY_GPU ? SECTION_GPU_PLANS : SECTION_WORKLOADS];
-}
-
 /* An entity can stand below `parent` when the names on the way to it are its own as well. */
-static bool belongs(const struct tree_view *view, const struct place *parent, int position)
+static bool belongs(const struct tree_view *view, const struct place *parent,
+                    const struct entity *e)
 {
+    const struct entity theirs_is = entity_of(parent);
     char theirs[NAME_SIZE], own[NAME_SIZE];
 
     for (const struct branch *b = parent->node; b; b = b->parent) {
         if (!opens_entity(b))
             continue;
-        branch_name(view, b, position_of(parent), theirs);
-        branch_name(view, b, position, own);
+        branch_name(view, b, &theirs_is, theirs);
+        branch_name(view, b, e, own);
         if (strcmp(theirs, own))
             return false;
     }
@@ -371,6 +477,14 @@ static int stop_at_once(void *into, const char *name, const struct place *place)
     return 1;
 }
 
+/* GPUs and workloads come and go in directories that stay; MIG instances bring theirs along. */
+static bool opens_lasting(const struct branch *b)
+{
+    enum entity_kind kind = kind_of(b->token);
+
+    return kind == ENTITY_GPU || kind == ENTITY_WORKLOAD;
+}
+
 static bool is_there(const struct tree_view *view, const struct place *p)
 {
     const struct branch *b = p->node;
@@ -383,7 +497,7 @@ static bool is_there(const struct tree_view *view, const struct place *p)
      */
     for (const struct branch *c = b->children; c; c = c->next)
         if (c->def && !c->token ? !c->def->exists
-                                : b->kind == ENTITY_NONE && (opens_entity(c) || !c->def))
+                                : b->kind == ENTITY_NONE && (opens_lasting(c) || !c->def))
             return true;
     return tree_list(view, p, stop_at_once, NULL) != 0;
 }
@@ -391,14 +505,15 @@ static bool is_there(const struct tree_view *view, const struct place *p)
 static int lookup_entity(const struct tree_view *view, const struct place *parent,
                          const struct branch *b, const char *name, struct place *place)
 {
+    struct entity e = nothing;
     char candidate[NAME_SIZE];
 
     if (strncmp(name, b->name, b->prefix))
         return -ENOENT;
-    for (int i = 0; i < entity_count(view, b); i++) {
-        branch_name(view, b, i, candidate);
-        if (!strcmp(candidate, name) && belongs(view, parent, i))
-            return place_set(place, view, b, i);
+    while (entity_next(view->world, b->kind, &e)) {
+        branch_name(view, b, &e, candidate);
+        if (!strcmp(candidate, name) && belongs(view, parent, &e))
+            return place_set(place, view, b, &e);
     }
     return -ENOENT;
 }
@@ -408,26 +523,20 @@ static int lookup_entity(const struct tree_view *view, const struct place *paren
 int tree_resolve(const struct tree_view *view, uint64_t ino, struct place *place)
 {
     struct branch key = { .id = (uint32_t)(ino & ((UINT64_C(1) << ID_BITS) - 1)) };
-    const struct branch *wanted = &key, *const *found, *b;
-    int position = 0;
+    const struct branch *wanted = &key, *const * found;
+    struct entity e;
 
     found = bsearch(&wanted, view->tree->by_id, view->tree->count, sizeof(struct branch *), by_id);
-    if (!found)
+    if (!found || !entity_of_number(view->world, (*found)->kind, ino >> ID_BITS, &e))
         return -ENOENT;
-    b = *found;
-    if (b->kind == ENTITY_GPU)
-        position = gpu_of_id(view->world, ino >> ID_BITS);
-    else if (b->kind == ENTITY_WORKLOAD)
-        position = workload_of_id(view->world, ino >> ID_BITS);
-    else if (ino >> ID_BITS)
-        return -ENOENT;
-    return position < 0 ? -ENOENT : place_set(place, view, b, position);
+    return place_set(place, view, *found, &e);
 }
 
 int tree_lookup(const struct tree_view *view, const struct place *parent, const char *name,
                 struct place *place)
 {
     const struct branch *dir = parent->node;
+    const struct entity same = entity_of(parent);
     char candidate[NAME_SIZE];
     int r = -ENOENT;
 
@@ -438,56 +547,60 @@ int tree_lookup(const struct tree_view *view, const struct place *parent, const 
             r = lookup_entity(view, parent, b, name, place);
         } else {
             if (b->token)
-                branch_name(view, b, position_of(parent), candidate);
+                branch_name(view, b, &same, candidate);
             if (!strcmp(b->token ? candidate : b->name, name))
-                r = place_set(place, view, b, position_of(parent));
+                r = place_set(place, view, b, &same);
         }
     }
     return r == 0 && !is_there(view, place) ? -ENOENT : r;
 }
 
-static int list_branch(const struct tree_view *view, const struct place *directory,
-                       const struct branch *b, int position, tree_add *add, void *into)
+static int list_branch(const struct tree_view *view, const struct branch *b, const struct entity *e,
+                       tree_add *add, void *into)
 {
     char name[NAME_SIZE];
     struct place p;
 
-    (void)directory;
-    if (place_set(&p, view, b, position) < 0 || !is_there(view, &p))
+    if (place_set(&p, view, b, e) < 0 || !is_there(view, &p))
         return 0;
-    branch_name(view, b, position, name);
+    branch_name(view, b, e, name);
     return add(into, name, &p);
 }
 
-static bool repeats(const struct tree_view *view, const struct branch *b, int position)
+/* Only PCI roots are shared by neighbours: each is listed with the first of them. */
+static bool repeats(const struct tree_view *view, const struct branch *b, const struct entity *e)
 {
+    struct entity other = nothing;
     char now[NAME_SIZE], before[NAME_SIZE];
 
-    /* Only PCI roots are shared by neighbours. */
-    if (b->token != 'r' || position == 0)
+    if (b->token != 'r')
         return false;
-    branch_name(view, b, position, now);
-    for (int i = 0; i < position; i++) {
-        branch_name(view, b, i, before);
+    branch_name(view, b, e, now);
+    while (entity_next(view->world, b->kind, &other) && other.gpu < e->gpu) {
+        branch_name(view, b, &other, before);
         if (!strcmp(now, before))
             return true;
     }
     return false;
 }
 
-int tree_list(const struct tree_view *view, const struct place *directory, tree_add *add, void *into)
+int tree_list(const struct tree_view *view, const struct place *directory, tree_add *add,
+              void *into)
 {
     const struct branch *dir = directory->node;
+    const struct entity same = entity_of(directory);
     int r = 0;
 
     for (const struct branch *b = dir->children; b && r == 0; b = b->next) {
+        struct entity e = nothing;
+
         if (!opens_entity(b)) {
-            r = list_branch(view, directory, b, position_of(directory), add, into);
+            r = list_branch(view, b, &same, add, into);
             continue;
         }
-        for (int i = 0; i < entity_count(view, b) && r == 0; i++)
-            if (belongs(view, directory, i) && !repeats(view, b, i))
-                r = list_branch(view, directory, b, i, add, into);
+        while (r == 0 && entity_next(view->world, b->kind, &e))
+            if (belongs(view, directory, &e) && !repeats(view, b, &e))
+                r = list_branch(view, b, &e, add, into);
     }
     return r;
 }
@@ -495,9 +608,10 @@ int tree_list(const struct tree_view *view, const struct place *directory, tree_
 uint64_t tree_parent(const struct tree_view *view, const struct place *place)
 {
     const struct branch *b = place->node;
+    const struct entity same = entity_of(place);
     struct place up;
 
-    if (!b->parent || place_set(&up, view, b->parent, position_of(place)) < 0)
+    if (!b->parent || place_set(&up, view, b->parent, &same) < 0)
         return TREE_ROOT;
     return up.ino;
 }
@@ -507,11 +621,17 @@ unsigned tree_links(const struct place *place)
     const struct branch *dir = place->node;
     unsigned links = 2;
 
-    for (const struct branch *b = dir->children; b; b = b->next)
-        if (!b->def)
-            links += opens_entity(b) ? place->cx.world->used[b->kind == ENTITY_GPU ? SECTION_GPU_PLANS
-                                                                                   : SECTION_WORKLOADS]
-                                     : 1;
+    for (const struct branch *b = dir->children; b; b = b->next) {
+        struct entity e = nothing;
+
+        if (b->def)
+            continue;
+        if (!opens_entity(b))
+            links++;
+        else
+            while (entity_next(place->cx.world, b->kind, &e))
+                links++;
+    }
     return links;
 }
 
@@ -539,7 +659,8 @@ uint32_t tree_mode(const struct place *place)
     if (!def)
         return S_IFDIR | 0755;
     if (def->flags & NODE_DEVICE)
-        return (place->cx.host->dev_mode == DEV_FILE ? S_IFREG : S_IFCHR) | (def->mode ? def->mode : n->dev_mode);
+        return (place->cx.host->dev_mode == DEV_FILE ? S_IFREG : S_IFCHR) |
+               (def->mode ? def->mode : n->dev_mode);
     if (def->flags & NODE_CONTROL)
         return S_IFREG | n->control_mode;
     return (def->mode & S_IFMT ? 0 : S_IFREG) | def->mode;

@@ -46,7 +46,8 @@ int tree_lookup(const struct tree_view *view, const struct place *parent, const 
 
 /* Calls `add` for every name in a directory. Stops when it returns non-zero, and returns that. */
 typedef int tree_add(void *into, const char *name, const struct place *place);
-int tree_list(const struct tree_view *view, const struct place *directory, tree_add *add, void *into);
+int tree_list(const struct tree_view *view, const struct place *directory, tree_add *add,
+              void *into);
 
 /* The directory's own parent. */
 uint64_t tree_parent(const struct tree_view *view, const struct place *place);

@@ -79,8 +79,6 @@ static int prepare(struct daemon *d, const struct worker_setup *setup, struct wh
     if (!d->tree || !d->sim)
         return -EINVAL;
     snapshot_render(d);
-    /* Whoever had the snapshot open before may still: it is pushed until everybody has let go. */
-    d->snapshot_opens = atomic_load(&d->shared->init_length) ? 1 : 0;
     return start_session(d, setup);
 }
 

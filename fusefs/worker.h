@@ -15,9 +15,9 @@ struct worker_setup {
     int world_fd;
     struct shared *shared;
     const struct model_set *models;
-    struct host host;          /* without errors and config, which are the worker's own */
-    const char *config_path;   /* watched; NULL: none */
-    bool drop_privileges;      /* root: become nobody */
+    struct host host;        /* without errors and config, which are the worker's own */
+    const char *config_path; /* watched; NULL: none */
+    bool drop_privileges;    /* root: become nobody */
 };
 
 /* Serves until the mount is gone or SIGTERM: the exit code. */

@@ -21,7 +21,8 @@ enum {
     CONFIG_NODES_MAX = 4096,
     CONFIG_WORKLOADS_MAX = 16384,
     CONFIG_FAULTS_MAX = 65536,
-    MINOR_MAX = 247, /* that can be asked for */
+    CONFIG_SHARES_MAX = 262144, /* GPUs of all workloads together, and of all faults */
+    MINOR_MAX = 247,            /* that can be asked for */
 };
 
 enum compute_mode {

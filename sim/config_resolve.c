@@ -21,6 +21,9 @@ struct resolver {
     struct gpu_entry *entries;
     int count, room;
     int *override_of; /* for each of cfg->overrides: the GPU it is about, or -1 */
+    int *named_by;    /* for each GPU: the last workload that named it, from 1 */
+    int64_t shares;   /* GPUs of all workloads so far; of all faults */
+    int64_t targets;
     struct why *why;
 };
 
@@ -307,22 +310,15 @@ static int check_base_memory(struct resolver *r, const struct gpu_entry *e)
     return wanted > (double)usable_bytes(e) ? refuse_base_memory(r, e, wanted) : 0;
 }
 
-static bool is_override_of(const struct gpu_spec *o, int index, const char *uuid)
-{
-    char number[16];
-
-    snprintf(number, sizeof(number), "%d", index);
-    return !strcmp(o->key, number) || !strcasecmp(o->key, uuid);
-}
-
 static void apply_overrides(struct resolver *r, int index, struct gpu_entry *e)
 {
     const struct gpu_spec *overrides = r->cfg->overrides.items;
-    char uuid[sizeof(e->uuid)];
+    char uuid[sizeof(e->uuid)], number[16];
 
     memcpy(uuid, e->uuid, sizeof(uuid)); /* an override may give another one */
+    snprintf(number, sizeof(number), "%d", index);
     for (size_t i = 0; i < r->cfg->overrides.count; i++) {
-        if (!is_override_of(&overrides[i], index, uuid))
+        if (strcmp(overrides[i].key, number) && strcasecmp(overrides[i].key, uuid))
             continue;
         r->override_of[i] = index;
         bind_merge(&gpu_table, &e->spec, &overrides[i]);
@@ -532,10 +528,12 @@ static int check_device(struct resolver *r, size_t i, size_t item)
                            "'all' stands alone");
     if (gpu < 0 && !is_all(name))
         return no_device(r, "workloads", i, &w->head, "devices", (ptrdiff_t)item, name);
-    for (size_t j = 0; j < item; j++)
-        if (device_find(r, devices[j].text) == gpu)
-            return refuse_item(r, EINVAL, "workloads", i, &w->head, "devices", (ptrdiff_t)item,
-                               "GPU %d is named twice", gpu);
+    if (gpu >= 0 && r->named_by[gpu] == (int)i + 1)
+        return refuse_item(r, EINVAL, "workloads", i, &w->head, "devices", (ptrdiff_t)item,
+                           "GPU %d is named twice", gpu);
+    if (gpu >= 0)
+        r->named_by[gpu] = (int)i + 1;
+    r->shares += gpu >= 0 ? 1 : r->count;
     for (int k = gpu < 0 ? 0 : gpu; k < (gpu < 0 ? r->count : gpu + 1); k++)
         if (wanted > (double)usable_bytes(&r->entries[k]))
             return refuse_item(r, ENOSPC, "workloads", i, &w->head, "memory", NO_ITEM,
@@ -571,6 +569,12 @@ static int check_workload(struct resolver *r, size_t i)
                              w->gpus == 1 ? "" : "s", r->count == 1 ? "is" : "are", r->count);
     for (size_t j = 0; j < w->devices.count && result == 0; j++)
         result = check_device(r, i, j);
+    r->shares += w->devices.count ? 0 : w->gpus;
+    if (result == 0 && r->shares > CONFIG_SHARES_MAX)
+        result = refuse_item(r, ERANGE, "workloads", i, &w->head,
+                             w->devices.count ? "devices" : "gpus", NO_ITEM,
+                             "the workloads up to here take more than %d GPUs together",
+                             CONFIG_SHARES_MAX);
     return result;
 }
 
@@ -660,6 +664,11 @@ static int check_fault(struct resolver *r, size_t i)
 
     if (gpu < 0 || r->count == 0)
         return no_device(r, "faults", i, &f->head, "gpu", NO_ITEM, f->gpu.text);
+    r->targets += all ? r->count : 1;
+    if (r->targets > CONFIG_SHARES_MAX)
+        return refuse_item(r, ERANGE, "faults", i, &f->head, "gpu", NO_ITEM,
+                           "the faults up to here hit more than %d GPUs together",
+                           CONFIG_SHARES_MAX);
     for (int k = gpu; k < (all ? r->count : gpu + 1); k++) {
         misfit = fault_misfit(&r->entries[k], &f->fault);
         if (!misfit)
@@ -745,7 +754,8 @@ static int start_resolver(struct resolver *r, int total)
     r->room = total;
     r->entries = calloc((size_t)total + 1, sizeof(*r->entries));
     r->override_of = calloc(overrides + 1, sizeof(*r->override_of));
-    if (!r->entries || !r->override_of)
+    r->named_by = calloc((size_t)total + 1, sizeof(*r->named_by));
+    if (!r->entries || !r->override_of || !r->named_by)
         return why_set(r->why, ENOMEM, "%s: out of memory", r->cfg->source);
     for (size_t i = 0; i < overrides; i++)
         r->override_of[i] = -1;
@@ -769,6 +779,7 @@ int config_resolve(const struct config *cfg, struct gpu_entry **entries, int *co
     if (result == 0)
         result = resolve_all(&r);
     free(r.override_of);
+    free(r.named_by);
     if (result < 0) {
         free(r.entries);
         return result;

@@ -10,6 +10,7 @@
 #define SIM_GPU_H
 
 #include "sim/metric.h"
+#include "sim/mig.h"
 #include "sim/model.h"
 #include "sim/rng.h"
 #include "sim/workload.h"
@@ -112,6 +113,7 @@ struct gpu {
     struct broken_sensor broken[BROKEN_SENSORS_MAX];
     int64_t condition_until_ns[CONDITIONS]; /* 0: does not hold; INT64_MAX: until recover */
     struct link links[NVLINK_LINKS_MAX];
+    struct mig_gi gis[MIG_GIS_MAX]; /* by number; none while MIG is off */
 };
 
 static inline bool gpu_has(const struct gpu *g, enum gpu_condition c)

@@ -118,7 +118,15 @@ static bool wanted_get(const struct applying *a, size_t i, struct wanted *w)
 
 static uint32_t wanted_gpus(const struct applying *a, const struct wanted *w)
 {
-    return w->spec.devices.count ? (uint32_t)a->count : (uint32_t)w->spec.gpus;
+    const struct device_name *devices = w->spec.devices.items;
+    size_t named = w->spec.devices.count;
+
+    if (!named)
+        return (uint32_t)w->spec.gpus;
+    for (size_t i = 0; i < w->spec.devices.count; i++)
+        if (!strcmp(devices[i].text, "all"))
+            named = (size_t)a->count;
+    return (uint32_t)(named < (size_t)a->count ? named : (size_t)a->count);
 }
 
 static void count_pins(const struct bind_list *pins, uint32_t need[SECTION_COUNT])
@@ -507,9 +515,14 @@ static int set_workloads(struct applying *a)
     mark_wanted(a);
     drop_unwanted(a);
     runs_step(&a->st); /* what was freed counts as free */
+    a->st.crowd = workload_crowds(w);
+    if (!a->st.crowd)
+        return why_set(a->why, ENOMEM, "out of memory");
     for (size_t i = 0; i < wanted_count(a) && r == 0; i++)
         if (wanted_get(a, i, &wanted))
             r = start_wanted(a, &wanted.spec);
+    free(a->st.crowd);
+    a->st.crowd = NULL;
     for (uint32_t k = 0; k < w->used[SECTION_WORKLOADS]; k++)
         if (world_workloads(w)[k].from_config != BY_HAND)
             world_workloads(w)[k].from_config = UNWANTED;

@@ -485,8 +485,23 @@ int sim_set_mig_mode(struct sim *sim, int gpu, bool on, struct why *why)
         return why_set(why, EOPNOTSUPP, "GPU %d (%s) has no MIG", gpu, c.m->name);
     if (is_in_use(c.st.world, gpu))
         return why_set(why, EBUSY, "GPU %d is in use", gpu);
+    if (!on && mig_any(c.g))
+        return why_set(why, EBUSY, "GPU %d has GPU instances; destroy them first", gpu);
     c.g->settings.mig_mode = c.g->settings.mig_mode_pending = on;
     return change_commit(sim, gpu, &c);
+}
+
+int sim_mig(struct sim *sim, int gpu, const char *text, struct why *why)
+{
+    struct mig_command command;
+    struct change c;
+    int r = mig_parse(text, &command, why);
+
+    if (r == 0)
+        r = change_begin_present(sim, gpu, &c, why);
+    if (r == 0)
+        r = mig_apply(c.g, c.m, &command, why);
+    return r < 0 ? r : change_commit(sim, gpu, &c);
 }
 
 /* --- workloads ------------------------------------------------------------------------------- */

@@ -85,6 +85,9 @@ int sim_set_ecc_mode(struct sim *sim, int gpu, bool on, struct why *why);
 /* At once on a GPU where nothing runs, otherwise -EBUSY. */
 int sim_set_mig_mode(struct sim *sim, int gpu, bool on, struct why *why);
 
+/* Creates or destroys instances: see mig.h. */
+int sim_mig(struct sim *sim, int gpu, const char *text, struct why *why);
+
 /* --- workloads ------------------------------------------------------------------------------- */
 
 int sim_add_workload(struct sim *sim, const struct workload_spec *spec, uint64_t *id,

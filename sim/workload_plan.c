@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,8 +82,9 @@ static void fill_limits(struct world *w, const struct workload_spec *spec, struc
     }
 }
 
-static void add_share(struct world *w, uint32_t k, int gpu)
+static void add_share(struct stepping *st, uint32_t k, int gpu)
 {
+    struct world *w = st->world;
     struct run *run = &world_runs(w)[k];
     struct share *shares = world_shares(w);
 
@@ -91,10 +93,11 @@ static void add_share(struct world *w, uint32_t k, int gpu)
             return; /* named twice is still one */
     shares[w->used[SECTION_SHARES]++] = (struct share){ .gpu = gpu, .run = k };
     run->share_count++;
+    if (st->crowd && st->crowd[gpu] >= 0)
+        st->crowd[gpu]++;
 }
 
-/* How many workloads are on each GPU; -1 for one that cannot be had. The caller frees it. */
-static int *count_crowds(const struct world *w)
+int *workload_crowds(const struct world *w)
 {
     int gpus = (int)w->used[SECTION_GPUS];
     int *crowd = calloc((size_t)gpus + 1, sizeof(*crowd));
@@ -112,56 +115,72 @@ static int *count_crowds(const struct world *w)
     return crowd;
 }
 
-static int least_crowded(const int *crowd, int gpus)
+/* A count of its own for one workload, which takes no GPU twice. */
+static int *copy_crowds(const struct stepping *st)
 {
-    int best = -1;
+    size_t bytes = (st->world->used[SECTION_GPUS] + 1) * sizeof(int);
+    int *crowd = st->crowd ? malloc(bytes) : workload_crowds(st->world);
 
-    for (int i = 0; i < gpus; i++)
-        if (crowd[i] >= 0 && (best < 0 || crowd[i] < crowd[best]))
-            best = i;
-    return best;
+    if (crowd && st->crowd)
+        memcpy(crowd, st->crowd, bytes);
+    return crowd;
 }
 
-static int add_least_busy(struct world *w, uint32_t k, int64_t wanted, struct why *why)
+/* GPUs with few workloads before those with more; of those with as many the first. Says how many. */
+static int64_t add_least_crowded(struct stepping *st, uint32_t k, int64_t wanted, const int *crowd)
 {
-    int *crowd = count_crowds(w), best = 0;
+    int gpus = (int)st->world->used[SECTION_GPUS], next;
+    int64_t n = 0;
+
+    for (int level = 0; n < wanted && level < INT_MAX; level = next) {
+        next = INT_MAX;
+        for (int i = 0; i < gpus && n < wanted; i++) {
+            if (crowd[i] == level) {
+                add_share(st, k, i);
+                n++;
+            } else if (crowd[i] > level && crowd[i] < next) {
+                next = crowd[i];
+            }
+        }
+    }
+    return n;
+}
+
+static int add_least_busy(struct stepping *st, uint32_t k, int64_t wanted, struct why *why)
+{
+    int *crowd = copy_crowds(st);
     int64_t n;
 
     if (!crowd)
         return why_set(why, ENOMEM, "out of memory");
-    for (n = 0; n < wanted; n++) {
-        best = least_crowded(crowd, (int)w->used[SECTION_GPUS]);
-        if (best < 0)
-            break;
-        add_share(w, k, best);
-        crowd[best] = -1;
-    }
+    n = add_least_crowded(st, k, wanted, crowd);
     free(crowd);
     if (n < wanted)
         return why_set(why, ENODEV,
                        "workload '%s' asks for %" PRId64 " GPUs; %" PRId64 " can be had",
-                       world_workloads(w)[k].name, wanted, n);
+                       world_workloads(st->world)[k].name, wanted, n);
     return 0;
 }
 
-static int add_devices(struct world *w, uint32_t k, const struct workload_spec *spec,
+static int add_devices(struct stepping *st, uint32_t k, const struct workload_spec *spec,
                        struct why *why)
 {
+    const struct world *w = st->world;
     const struct device_name *devices = spec->devices.items;
 
     if (!spec->devices.count)
-        return add_least_busy(w, k, spec->gpus, why);
+        return add_least_busy(st, k, spec->gpus, why);
     for (size_t i = 0; i < spec->devices.count; i++) {
         int gpu = plan_find_gpu(w, devices[i].text);
 
         if (!strcmp(devices[i].text, "all")) {
             for (int j = 0; j < (int)w->used[SECTION_GPUS]; j++)
-                add_share(w, k, j);
+                add_share(st, k, j);
         } else if (gpu < 0) {
             return why_set(why, ENODEV, "workload '%s': there is no GPU '%s'",
                            world_workloads(w)[k].name, devices[i].text);
         } else {
-            add_share(w, k, gpu);
+            add_share(st, k, gpu);
         }
     }
     return 0;
@@ -207,7 +226,7 @@ int workload_append(struct stepping *st, const struct workload_spec *spec, doubl
     fill_signals(w, spec, plan);
     fill_limits(w, spec, plan);
     world_plan_changed(w);
-    r = add_devices(w, k, spec, why);
+    r = add_devices(st, k, spec, why);
     if (r == 0 && w->node.now_ns >= plan->start_ns)
         r = run_start(st, k, why);
     return r;

@@ -46,7 +46,7 @@ struct loader {
     int depth;
     struct anchor anchors[ANCHORS_MAX];
     int anchor_count;
-    size_t compared; /* names, to find duplicate keys and anchors */
+    size_t compared;  /* names, to find duplicate keys and anchors */
     const char *text; /* what was given, between the lines put before it and the tail */
     size_t length, lines_before, bytes_before;
     yaml_mark_t end; /* of what was given; lines and columns only */

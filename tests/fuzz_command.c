@@ -19,6 +19,7 @@
 
 #include "sim/clock.h"
 #include "sim/sim.h"
+#include "sim/workload_plan.h"
 #include "tests/fuzz.h"
 #include "tests/grammar.h"
 #include "tests/invariants.h"
@@ -308,7 +309,10 @@ static int do_mig(struct script *s)
     return sim_set_mig_mode(s->sim, gpu, next_number(s) != 0, &s->why);
 }
 
-static int do_run(struct script *s)
+/* What is done with a workload that the rest of the line describes. */
+typedef int workload_fn(struct script *s, const char *name, struct workload_spec *spec);
+
+static int with_workload(struct script *s, workload_fn *go)
 {
     const char *name = next_word(s);
     struct arena arena = ARENA_INIT;
@@ -317,10 +321,65 @@ static int do_run(struct script *s)
 
     if (r == 0) {
         snprintf(spec.name, sizeof(spec.name), "%s", name);
-        r = sim_add_workload(s->sim, &spec, NULL, &s->why);
+        r = go(s, name, &spec);
     }
     arena_release(&arena);
     return r;
+}
+
+static int add(struct script *s, const char *name, struct workload_spec *spec)
+{
+    (void)name;
+    return sim_add_workload(s->sim, spec, NULL, &s->why);
+}
+
+static int replace(struct script *s, const char *name, struct workload_spec *spec)
+{
+    return sim_replace_workload(s->sim, name, spec, s->steps % 2, &s->why);
+}
+
+static int identify(struct script *s, const char *name, struct workload_spec *spec)
+{
+    return sim_identify_workload(s->sim, name, spec, &s->why);
+}
+
+static int do_run(struct script *s)
+{
+    return with_workload(s, add);
+}
+
+static int do_replace(struct script *s)
+{
+    return with_workload(s, replace);
+}
+
+static int do_identify(struct script *s)
+{
+    return with_workload(s, identify);
+}
+
+/* A workload as the world describes it goes on as it is. */
+static int do_again(struct script *s)
+{
+    const struct world *w = sim_world(s->sim);
+    int k = plan_find_workload(w, rest(s)), r = 0;
+    struct arena arena = ARENA_INIT;
+    struct workload_spec spec;
+
+    if (k >= 0 && plan_describe_workload(w, k, &spec, &arena) == 0)
+        r = sim_replace_workload(s->sim, rest(s), &spec, false, &s->why);
+    arena_release(&arena);
+    return r;
+}
+
+static int do_attach(struct script *s)
+{
+    return sim_attach_workload(s->sim, rest(s), &s->why);
+}
+
+static int do_detach(struct script *s)
+{
+    return sim_detach_workload(s->sim, rest(s), &s->why);
 }
 
 static int do_stop(struct script *s)
@@ -358,6 +417,11 @@ static const struct command {
     { "ecc", "G B", do_ecc },
     { "mig", "G B", do_mig },
     { "run", "W Y", do_run },
+    { "replace", "W Y", do_replace },
+    { "identify", "W Y", do_identify },
+    { "again", "W", do_again },
+    { "attach", "W", do_attach },
+    { "detach", "W", do_detach },
     { "stop", "W", do_stop },
     { "remove", "W", do_remove },
     { "config", "N", do_config },

@@ -153,6 +153,63 @@ static void try_long_texts(void)
     free(text);
 }
 
+/* Before, then so often the part, then behind. */
+struct pile {
+    const char *before, *part;
+    int count;
+    const char *behind;
+    int error;
+    const char *sentence;
+};
+
+static const struct pile piles[] = {
+    { "gpus: {count: 4096, model: T4}\nworkloads:\n", "  - {devices: all}\n", 65, "", ERANGE,
+      "config:67:15: workloads[64].devices: the workloads up to here take more than 262144 GPUs "
+      "together" },
+    { "gpus: {count: 4096, model: T4}\nfaults:\n", "  - {gpu: all, fault: hang}\n", 65, "", ERANGE,
+      "config:67:11: faults[64].gpu: the faults up to here hit more than 262144 GPUs together" },
+    { "workloads:\n  - activity: [", "{time: 1s}, ", 10001, "]\n", ERANGE,
+      "config:2:15: workloads[0].activity: has 10001 phases; allowed: at most 10000" },
+    { "workloads:\n  - activity: ", "80:0:1s,", 10000, "0\n", ERANGE,
+      "config:2:15: workloads[0].activity: has 10001 phases; allowed: at most 10000" },
+    { "gpus:\n  - metrics: {xid_last: {timeline: {phases: [", "{time: 1s, value: 1},", 10001,
+      "]}}}\n", ERANGE,
+      "config:2:45: gpus[0].metrics.xid_last.timeline.phases: has 10001 entries; allowed: at most "
+      "10000" },
+    { "profile: [", "idle, ", 4097, "]\n", ERANGE,
+      "config:1:10: profile: has 4097 profiles; allowed: 1 to 4096" },
+    { "gpus: [", "{}, ", 4097, "]\n", ERANGE,
+      "config:1:7: gpus: has 4097 entries; allowed: at most 4096" },
+    { "workloads: [", "{}, ", 16385, "]\n", ERANGE,
+      "config:1:12: workloads: has 16385 entries; allowed: at most 16384" },
+};
+
+static char *heap_up(const struct pile *p)
+{
+    struct text out = TEXT_INIT;
+
+    text_add(&out, p->before);
+    for (int i = 0; i < p->count; i++)
+        text_add(&out, p->part);
+    text_add(&out, p->behind);
+    return out.data;
+}
+
+static void try_piles(void)
+{
+    for (size_t i = 0; i < sizeof(piles) / sizeof(piles[0]); i++) {
+        char *text = heap_up(&piles[i]);
+        struct why why = { 0 };
+        struct config cfg;
+
+        is_int(config_parse(&cfg, text, strlen(text), NULL, &why), -piles[i].error,
+               "%d times '%s' is too much", piles[i].count, piles[i].part);
+        is_str(why_text(&why), piles[i].sentence, "… and the sentence says where");
+        why_release(&why);
+        free(text);
+    }
+}
+
 int main(void)
 {
     glob_t files;
@@ -165,5 +222,6 @@ int main(void)
     globfree(&files);
     ok(count >= CASES_LEAST, "%d bad configurations are at least %d", count, CASES_LEAST);
     try_long_texts();
+    try_piles();
     return tap_done();
 }

@@ -721,6 +721,18 @@ static int walk_into(void *into, const char *name, const struct place *place)
     return 0;
 }
 
+/* Rows of MIG instances are there only with one. */
+static void make_instance(const struct gpu_model *model)
+{
+    char text[32];
+
+    if (!model->mig.count)
+        return;
+    snprintf(text, sizeof(text), "create %s", model->mig.items[0].name);
+    sim_set_mig_mode(sim, 2, true, NULL);
+    sim_mig(sim, 2, text, NULL);
+}
+
 static void test_every_row(void)
 {
     static struct walk walk;
@@ -737,6 +749,7 @@ static void test_every_row(void)
 
         snprintf(yaml, sizeof(yaml), "gpus: {count: 3, model: %s}\n", set.models[i].name);
         mount_node(yaml);
+        make_instance(&set.models[i]);
         sim_run(sim, 2 * SEC);
         view = view_now();
         tree_resolve(&view, TREE_ROOT, &root);

@@ -266,6 +266,27 @@ static void test_keys(void)
     text_release(&out);
 }
 
+/* Finding duplicates compares names with names: a document must not make that a day's work. */
+static void test_comparisons(void)
+{
+    struct text out = TEXT_INIT;
+
+    for (int map = 0; map < 6; map++) {
+        text_addf(&out, "m%d:\n", map);
+        for (int i = 0; i < 4000; i++)
+            text_addf(&out, "  k%d: 1\n", i);
+    }
+    refused(text_str(&out), E2BIG, "^doc:2[0-9]{4}:3: there are too many keys in large mappings$",
+            "large mappings");
+    text_cut(&out, 0);
+    for (int i = 0; i < 1000; i++)
+        text_addf(&out, "- &a%d 1\n", i);
+    for (int i = 0; i < 45000; i++)
+        text_add(&out, "- *a0\n");
+    refused(text_str(&out), E2BIG, "^doc:41001:3: there are too many aliases$", "many aliases");
+    text_release(&out);
+}
+
 static void describes(const char *text, const char *want)
 {
     struct arena arena = ARENA_INIT;
@@ -329,6 +350,7 @@ int main(void)
     test_depth();
     test_size();
     test_keys();
+    test_comparisons();
     test_describe();
     test_between();
     return tap_done();

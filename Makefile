@@ -38,6 +38,9 @@ BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
 SCRIPTS     := $(sort $(wildcard tests/*.t))
 SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml))
 
+# Not built in: for people and their editors.
+EXAMPLES    := $(sort $(wildcard schemas/examples/*.yaml)) schemas/config.schema.json
+
 objects      = $(patsubst %.c,$(BUILD)/%.o,$(1))
 programs     = $(patsubst %.c,$(BUILD)/%,$(1))
 
@@ -301,7 +304,7 @@ DATADIR = $(DESTDIR)$(PREFIX)/share/fakegpufs
 .PHONY: install
 install: all ## install into $(DESTDIR)$(PREFIX)
 	$(Q)$(foreach p,$(PROGRAMS),install -D -m 0755 $(p) '$(BINDIR)/$(notdir $(p))' &&) :
-	$(Q)$(foreach s,$(SCHEMAS),install -D -m 0644 $(s) '$(DATADIR)/$(s)' &&) :
+	$(Q)$(foreach s,$(SCHEMAS) $(EXAMPLES),install -D -m 0644 $(s) '$(DATADIR)/$(s)' &&) :
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` put there

@@ -12,13 +12,14 @@
 #include <unistd.h>
 
 #include "fusefs/command.h"
+#include "fusefs/node_options.h"
 #include "sim/library.h"
 #include "sim/sim.h"
 #include "sim/suggest.h"
 
 struct options {
-    const char *config, *model, *profile, *node, *metrics, *workload;
-    const char *gpus;
+    struct node_options which;
+    const char *node, *metrics, *workload;
     int64_t for_ns, every_ns;
 };
 
@@ -141,19 +142,19 @@ static int parse_options(struct simulation *s, int argc, char **argv)
     while (r == 0 && (c = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
         switch (c) {
         case 'c':
-            o->config = optarg;
+            o->which.config = optarg;
             break;
         case NODE:
             o->node = optarg;
             break;
         case GPUS:
-            o->gpus = optarg;
+            o->which.gpus = optarg;
             break;
         case MODEL:
-            o->model = optarg;
+            o->which.model = optarg;
             break;
         case PROFILE:
-            o->profile = optarg;
+            o->which.profile = optarg;
             break;
         case WORKLOAD:
             o->workload = optarg;
@@ -185,32 +186,11 @@ static int parse_options(struct simulation *s, int argc, char **argv)
 
 /* --- the node -------------------------------------------------------------------------------- */
 
-/* Without a file, the options are a configuration of their own. */
-static void options_yaml(const struct options *o, struct text *out)
-{
-    text_add(out, "gpus: {count: ");
-    bind_print_text(out, o->gpus ? o->gpus : "8");
-    text_add(out, ", model: ");
-    bind_print_text(out, o->model ? o->model : "A100-SXM4-40GB");
-    text_add(out, "}\nprofile: ");
-    bind_print_text(out, o->profile ? o->profile : "idle");
-    text_add(out, "\n");
-}
-
 static int load_config(const struct options *o, struct config *cfg, struct why *why)
 {
-    struct config_options options = { .name = "options", .node = o->node, .environment = environ };
-    struct text yaml = TEXT_INIT;
-    int r;
+    struct config_options how = { .node = o->node, .environment = environ };
 
-    if (o->config && (o->gpus || o->model || o->profile))
-        return why_set(why, EINVAL, "--gpus, --model and --profile are for use without --config");
-    if (o->config)
-        return config_load(cfg, o->config, &options, why);
-    options_yaml(o, &yaml);
-    r = config_parse(cfg, text_str(&yaml), yaml.length, &options, why);
-    text_release(&yaml);
-    return r;
+    return node_options_load(&o->which, &how, cfg, why);
 }
 
 static int add_workload(struct simulation *s, struct why *why)

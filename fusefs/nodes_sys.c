@@ -8,6 +8,8 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "fusefs/driver.h"
 #include "fusefs/nodes.h"
@@ -186,27 +188,69 @@ static int show_numa_node(const struct node_ctx *cx, struct text *out)
     return 0;
 }
 
-/* The machine's processors, dealt out evenly over the simulated NUMA nodes: [*first, *end). */
-static int local_cpus(const struct node_ctx *cx, int *first, int *end)
+/* The processors near a GPU: as configured, or the host's shared out over the NUMA nodes. */
+enum { CPUS_MAX = 8192 };
+
+struct cpu_set {
+    uint32_t words[CPUS_MAX / 32];
+    int count; /* of processors that the machine seems to have */
+};
+
+static void cpus_add(struct cpu_set *set, int first, int last)
+{
+    for (int cpu = first; cpu <= last && cpu < CPUS_MAX; cpu++)
+        set->words[cpu / 32] |= UINT32_C(1) << cpu % 32;
+    if (last >= set->count)
+        set->count = last < CPUS_MAX ? last + 1 : CPUS_MAX;
+}
+
+/* "0-31,64-95"; the configuration made sure that it is one. */
+static void cpus_parse(struct cpu_set *set, const char *list)
+{
+    for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL) {
+        int first = 0, last, n = sscanf(list, "%d-%d", &first, &last);
+
+        cpus_add(set, first, n == 2 ? last : first);
+    }
+}
+
+static void cpus_near(const struct node_ctx *cx, struct cpu_set *set)
 {
     int64_t nodes = cx->world->node_plan.numa_nodes, node = cx->plan->numa_node;
     int cpus = cx->host->cpus > 0 ? cx->host->cpus : 1;
     bool near_one = node >= 0 && node < nodes;
 
-    *first = near_one ? (int)(node * cpus / nodes) : 0;
-    *end = near_one ? (int)((node + 1) * cpus / nodes) : cpus;
-    return cpus;
+    memset(set, 0, sizeof(*set));
+    set->count = cpus;
+    if (*cx->plan->cpus)
+        cpus_parse(set, cx->plan->cpus);
+    else
+        cpus_add(set, near_one ? (int)(node * cpus / nodes) : 0,
+                 (near_one ? (int)((node + 1) * cpus / nodes) : cpus) - 1);
+}
+
+static bool cpus_has(const struct cpu_set *set, int cpu)
+{
+    return cpu < CPUS_MAX && set->words[cpu / 32] >> cpu % 32 & 1;
 }
 
 static int show_local_cpulist(const struct node_ctx *cx, struct text *out)
 {
-    int first, end;
+    struct cpu_set set;
+    const char *before = "";
 
-    local_cpus(cx, &first, &end);
-    if (end - first > 1)
-        text_addf(out, "%d-%d", first, end - 1);
-    else if (end > first)
-        text_addf(out, "%d", first);
+    cpus_near(cx, &set);
+    for (int cpu = 0; cpu < set.count; cpu++) {
+        int last = cpu;
+
+        if (!cpus_has(&set, cpu))
+            continue;
+        while (cpus_has(&set, last + 1))
+            last++;
+        text_addf(out, last > cpu ? "%s%d-%d" : "%s%d", before, cpu, last);
+        before = ",";
+        cpu = last;
+    }
     text_add(out, "\n"); /* a node without processors is an empty line, as in the kernel */
     return 0;
 }
@@ -214,16 +258,13 @@ static int show_local_cpulist(const struct node_ctx *cx, struct text *out)
 /* Words of 32 bits, the highest first, and of the highest only the digits that processors have. */
 static int show_local_cpus(const struct node_ctx *cx, struct text *out)
 {
-    int first, end, cpus = local_cpus(cx, &first, &end);
+    struct cpu_set set;
 
-    for (int word = (cpus - 1) / 32; word >= 0; word--) {
-        int bits = cpus - word * 32 < 32 ? cpus - word * 32 : 32;
-        uint32_t mask = 0;
+    cpus_near(cx, &set);
+    for (int word = (set.count - 1) / 32; word >= 0; word--) {
+        int bits = set.count - word * 32 < 32 ? set.count - word * 32 : 32;
 
-        for (int cpu = first; cpu < end; cpu++)
-            if (cpu / 32 == word)
-                mask |= UINT32_C(1) << cpu % 32;
-        text_addf(out, "%0*" PRIx32 "%s", (bits + 3) / 4, mask, word ? "," : "\n");
+        text_addf(out, "%0*" PRIx32 "%s", (bits + 3) / 4, set.words[word], word ? "," : "\n");
     }
     return 0;
 }

@@ -39,6 +39,7 @@ struct gpu_plan {
     char uuid[48], serial[24];
     uint32_t domain, bus, device, function;
     int32_t minor, numa_node, module_id;
+    char cpus[128]; /* near it, as the configuration says; "": by the number of NUMA nodes */
     uint32_t model, profile;
     uint32_t configured_profile;
     uint32_t first_pin, pin_count; /* its own pins, in the world's signals */
@@ -115,6 +116,12 @@ struct gpu {
     struct link links[NVLINK_LINKS_MAX];
     struct mig_gi gis[MIG_GIS_MAX]; /* by number; none while MIG is off */
 };
+
+/* Memory that workloads can have. */
+static inline int64_t gpu_memory_capacity(const struct gpu_plan *plan, const struct gpu_model *m)
+{
+    return plan->memory_bytes - m->memory.reserved_bytes;
+}
 
 static inline bool gpu_has(const struct gpu *g, enum gpu_condition c)
 {

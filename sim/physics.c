@@ -123,13 +123,6 @@ void gpu_lose(struct stepping *st, int i, int64_t until_ns)
     g->condition_until_ns[CONDITION_LOST] = until_ns;
 }
 
-/* --- limits ---------------------------------------------------------------------------------- */
-
-static int64_t memory_capacity(const struct gpu_plan *plan, const struct gpu_model *m)
-{
-    return plan->memory_bytes - m->memory.reserved_bytes;
-}
-
 static int links_up(const struct gpu *g, const struct gpu_plan *plan)
 {
     int up = 0;
@@ -137,130 +130,6 @@ static int links_up(const struct gpu *g, const struct gpu_plan *plan)
     for (int l = 0; l < NVLINK_LINKS_MAX; l++)
         up += plan->links[l].peer != LINK_NONE && !g->links[l].down_until_ns;
     return up;
-}
-
-double gpu_metric_limit(const struct world *w, int i, int metric)
-{
-    const struct gpu_plan *plan = &world_gpu_plans(w)[i];
-    const struct gpu_model *m = &world_models(w)[plan->model];
-
-    switch (metric) {
-    case METRIC_TEMPERATURE_GPU:
-        return (double)m->thermal.shutdown_mc;
-    case METRIC_TEMPERATURE_MEMORY:
-        return (double)(m->thermal.memory_max_mc ? m->thermal.memory_max_mc
-                                                 : m->thermal.shutdown_mc);
-    case METRIC_POWER_USAGE:
-        return (double)world_gpus(w)[i].settings.power_limit_mw;
-    case METRIC_MEMORY_USED:
-        return (double)memory_capacity(plan, m);
-    case METRIC_CLOCK_SM:
-        return (double)m->clocks.sm.max_khz;
-    case METRIC_CLOCK_MEMORY:
-        return (double)m->clocks.memory.items[0];
-    case METRIC_PCIE_TX:
-    case METRIC_PCIE_RX:
-        return (double)pcie_bytes_per_second(m->pci.generation, m->pci.width);
-    case METRIC_NVLINK_TX:
-    case METRIC_NVLINK_RX:
-        return (double)model_nvlink_bytes_per_second(m);
-    default:
-        break;
-    }
-    switch (metric_infos[metric].unit) {
-    case UNIT_PERCENT:
-        return 100e3;
-    case UNIT_RATIO:
-        return 1e6;
-    default:
-        return 1e15; /* counters and codes: none that a double could not hold exactly */
-    }
-}
-
-/* --- pins ------------------------------------------------------------------------------------ */
-
-static const struct signal *pins_of(const struct world *w, uint32_t first)
-{
-    return &world_signals(w)[first];
-}
-
-static const struct signal *pin_find(const struct signal *pins, uint32_t n, int metric)
-{
-    for (uint32_t k = 0; k < n; k++)
-        if (pins[k].target == metric)
-            return &pins[k];
-    return NULL;
-}
-
-static void pin_evaluate(struct chain *c, const struct signal *s)
-{
-    const struct signal_pool pool = world_pool(c->st->world);
-    struct gpu *g = c->g;
-    enum metric id = s->target;
-    double limit = gpu_metric_limit(c->st->world, c->i, id), v = 0;
-    bool first_time = !metric_mask_has(&g->pinned, id);
-    int r = signal_eval(s, &pool, c->now_ns - g->profile_since_ns, limit,
-                        (double)g->sample.value[id], first_time, &g->rng, &v);
-
-    metric_mask_add(&g->pinned, id);
-    if (r < 0) {
-        metric_mask_add(&g->unread, id);
-        return; /* what the others follow from is the last good value */
-    }
-    metric_mask_drop(&g->unread, id);
-    /* A temperature may be dictated beyond what the board survives; nothing else beyond what it has. */
-    if (id != METRIC_TEMPERATURE_GPU && id != METRIC_TEMPERATURE_MEMORY)
-        v = clamp(v, 0, limit);
-    g->sample.value[id] = llround(v);
-}
-
-/* A GPU's own pins stand before those of its profile, a control file before both. */
-static const struct signal *pin_in_effect(const struct chain *c, int metric)
-{
-    const struct world *w = c->st->world;
-    const struct profile *profile = &world_profiles(w)[c->plan->profile];
-    const struct signal *own = pin_find(pins_of(w, c->plan->first_pin), c->plan->pin_count, metric);
-
-    return own ? own : pin_find(pins_of(w, profile->first_pin), profile->pin_count, metric);
-}
-
-static void pin_evaluate_all(struct chain *c, uint32_t first, uint32_t n)
-{
-    const struct signal *pins = pins_of(c->st->world, first);
-
-    for (uint32_t k = 0; k < n; k++)
-        if (!metric_mask_has(&c->g->controlled, pins[k].target) &&
-            pin_in_effect(c, pins[k].target) == &pins[k])
-            pin_evaluate(c, &pins[k]);
-}
-
-static void read_pins(struct chain *c)
-{
-    const struct profile *profile = &world_profiles(c->st->world)[c->plan->profile];
-
-    pin_evaluate_all(c, profile->first_pin, profile->pin_count);
-    pin_evaluate_all(c, c->plan->first_pin, c->plan->pin_count);
-    c->g->next_reading_ns = c->now_ns + c->st->world->node_plan.update_interval_ns;
-}
-
-void gpu_read_pins(struct stepping *st, int i)
-{
-    struct chain c = chain_of(st, i);
-
-    c.g->pinned = c.g->controlled;
-    c.g->unread = (struct metric_mask){ 0 };
-    read_pins(&c);
-}
-
-void gpu_read_pin(struct stepping *st, int i, int metric)
-{
-    struct chain c = chain_of(st, i);
-    const struct signal *s = pin_in_effect(&c, metric);
-
-    metric_mask_drop(&c.g->pinned, metric);
-    metric_mask_drop(&c.g->unread, metric);
-    if (s)
-        pin_evaluate(&c, s);
 }
 
 /* --- activity -------------------------------------------------------------------------------- */
@@ -343,7 +212,7 @@ static void put_ratio(struct chain *c, enum metric id, double percent_parts)
 static void step_memory(struct chain *c, double wanted)
 {
     struct gpu *g = c->g;
-    int64_t capacity = memory_capacity(c->plan, c->m), used;
+    int64_t capacity = gpu_memory_capacity(c->plan, c->m), used;
 
     put_real(g, METRIC_MEMORY_USED, clamp(wanted, 0, (double)capacity));
     /* What was dictated may have been more than another configuration leaves. */
@@ -824,7 +693,7 @@ void gpu_step(struct stepping *st, int i)
     if (gpu_has(c.g, CONDITION_LOST))
         return; /* nobody hears of it, and it does nothing */
     if (c.now_ns >= c.g->next_reading_ns)
-        read_pins(&c);
+        gpu_read_due_pins(st, i);
     step_activity(&c);
     step_idle(&c);
     step_pstate(&c);
@@ -840,87 +709,6 @@ void gpu_step(struct stepping *st, int i)
     step_failed(&c);
 }
 
-/* --- new GPUs, settings ---------------------------------------------------------------------- */
-
-static void keep(struct metric_mask *valid, enum metric id, bool has)
-{
-    if (has)
-        metric_mask_add(valid, id);
-    else
-        metric_mask_drop(valid, id);
-}
-
-static void work_out_valid(const struct chain *c)
-{
-    const struct gpu_model *m = c->m;
-    const struct gpu_settings *s = &c->g->settings;
-    struct metric_mask *v = &c->g->sample.valid;
-    bool ecc = m->ecc.supported && s->ecc_mode, link = m->nvlink.links > 0;
-
-    memset(v, 0, sizeof(*v));
-    for (int id = 0; id < METRIC_COUNT; id++)
-        metric_mask_add(v, (enum metric)id);
-    /* With MIG the engines belong to instances; the GPU as a whole has no utilization. */
-    for (int id = METRIC_UTILIZATION_GPU; id <= METRIC_UTILIZATION_OFA; id++)
-        keep(v, (enum metric)id, !s->mig_mode);
-    keep(v, METRIC_FAN_SPEED, m->fan.count > 0);
-    keep(v, METRIC_TEMPERATURE_MEMORY, m->memory.temperature_sensor);
-    keep(v, METRIC_TEMPERATURE_MEMORY_MAX,
-         m->memory.temperature_sensor && m->thermal.memory_max_mc);
-    keep(v, METRIC_TEMPERATURE_MARGIN, m->thermal.margin_based);
-    keep(v, METRIC_ECC_MODE, m->ecc.supported);
-    keep(v, METRIC_ECC_MODE_PENDING, m->ecc.supported);
-    for (int id = METRIC_ECC_SBE_VOLATILE_TOTAL; id <= METRIC_ECC_DBE_AGGREGATE_TOTAL; id++)
-        keep(v, (enum metric)id, ecc);
-    for (int id = METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL; id <= METRIC_REMAP_BANKS_NONE_COUNT; id++)
-        keep(v, (enum metric)id, m->ecc.row_remap_banks > 0);
-    for (int id = METRIC_RETIRED_PAGES_SBE_TOTAL; id <= METRIC_RETIRED_PAGES_PENDING; id++)
-        keep(v, (enum metric)id, m->ecc.page_retirement);
-    for (int id = METRIC_NVLINK_LINKS_ACTIVE_COUNT; id <= METRIC_NVLINK_RECOVERY_ERROR_TOTAL; id++)
-        keep(v, (enum metric)id, link);
-    for (int id = METRIC_GR_ENGINE_ACTIVE; id <= METRIC_INTEGER_ACTIVE; id++)
-        keep(v, (enum metric)id, m->profiling);
-    for (int id = METRIC_TENSOR_ACTIVE; id <= METRIC_TENSOR_DFMA_ACTIVE; id++)
-        keep(v, (enum metric)id, m->profiling && m->tensor_cores);
-    keep(v, METRIC_MIG_MODE, m->mig.count > 0);
-}
-
-void gpu_refresh_static(struct stepping *st, int i)
-{
-    struct chain c = chain_of(st, i);
-    const struct gpu_model *m = c.m;
-    const struct gpu_settings *s = &c.g->settings;
-    int64_t *v = c.g->sample.value;
-
-    work_out_valid(&c);
-    v[METRIC_MEMORY_TOTAL] = c.plan->memory_bytes;
-    v[METRIC_MEMORY_RESERVED] = m->memory.reserved_bytes;
-    v[METRIC_BAR1_TOTAL] = m->memory.bar1_bytes;
-    v[METRIC_POWER_LIMIT] = v[METRIC_POWER_LIMIT_ENFORCED] = s->power_limit_mw;
-    v[METRIC_POWER_LIMIT_DEFAULT] = m->power.default_mw;
-    v[METRIC_POWER_LIMIT_MIN] = m->power.min_mw;
-    v[METRIC_POWER_LIMIT_MAX] = m->power.max_mw;
-    v[METRIC_TEMPERATURE_MAX_OPERATING] = m->thermal.max_operating_mc;
-    v[METRIC_TEMPERATURE_MEMORY_MAX] = m->thermal.memory_max_mc;
-    v[METRIC_TEMPERATURE_SLOWDOWN] = m->thermal.slowdown_mc;
-    v[METRIC_TEMPERATURE_SHUTDOWN] = m->thermal.shutdown_mc;
-    v[METRIC_CLOCK_SM_MAX] = v[METRIC_CLOCK_GRAPHICS_MAX] = m->clocks.sm.max_khz;
-    v[METRIC_CLOCK_MEMORY_MAX] = m->clocks.memory.items[0];
-    v[METRIC_CLOCK_VIDEO_MAX] = m->clocks.video.max_khz;
-    v[METRIC_CLOCK_SM_APPLICATION] = s->sm_application_khz ? s->sm_application_khz
-                                                           : m->clocks.sm.base_khz;
-    v[METRIC_CLOCK_MEMORY_APPLICATION] = s->memory_application_khz ? s->memory_application_khz
-                                                                   : m->clocks.memory.items[0];
-    v[METRIC_PCIE_LINK_GENERATION_MAX] = m->pci.generation;
-    v[METRIC_PCIE_LINK_WIDTH_MAX] = m->pci.width;
-    v[METRIC_PERSISTENCE_MODE] = s->persistence_mode;
-    v[METRIC_COMPUTE_MODE] = s->compute_mode;
-    v[METRIC_ECC_MODE] = s->ecc_mode;
-    v[METRIC_ECC_MODE_PENDING] = s->ecc_mode_pending;
-    v[METRIC_MIG_MODE] = s->mig_mode;
-    v[METRIC_VGPU_LICENSE_STATUS] = 0;
-}
-
 void gpu_cool_down(struct stepping *st, int i)
 {
     struct chain c = chain_of(st, i);
@@ -928,23 +716,4 @@ void gpu_cool_down(struct stepping *st, int i)
     c.g->temperature_c = (double)c.p->ambient_mc / 1000 +
                          thermal_resistance(&c) * (double)c.m->power.idle_mw / 1000;
     c.g->memory_temperature_c = c.g->temperature_c + c.p->memory_heat_offset_c;
-}
-
-void gpu_init(struct stepping *st, int i)
-{
-    struct chain c = chain_of(st, i);
-    struct gpu *g = c.g;
-
-    memset(g, 0, sizeof(*g));
-    g->settings = c.plan->configured;
-    g->rng = rng_seeded(st->world->node_plan.seed, c.plan->uuid);
-    g->profile_since_ns = g->next_reading_ns = c.now_ns;
-    g->idle_since_ns = c.now_ns - c.p->idle_delay_ns;
-    g->clock_khz = (double)c.m->clocks.sm.idle_khz;
-    gpu_cool_down(st, i);
-    g->thermal_cap = 1;
-    /* It starts in the state it idles in: no event says otherwise. */
-    g->sample.value[METRIC_PSTATE] = c.m->idle_pstate;
-    g->sample.value[METRIC_THROTTLE_REASONS] = THROTTLE_IDLE;
-    gpu_refresh_static(st, i);
 }

@@ -81,6 +81,9 @@ void gpu_refresh_static(struct stepping *st, int i);
 /* Moves it by st->dt_ns. Its load must be there. */
 void gpu_step(struct stepping *st, int i);
 
+/* Evaluates the pins whose time has come: all of them, every update interval. */
+void gpu_read_due_pins(struct stepping *st, int i);
+
 /* Evaluates the pins of its profile and configuration at once, or only that of one metric. */
 void gpu_read_pins(struct stepping *st, int i);
 void gpu_read_pin(struct stepping *st, int i, int metric);

@@ -233,6 +233,14 @@ static struct gpu_settings settings_of(const struct gpu_entry *e)
     };
 }
 
+static void set_cpus(const struct numa_spec *numa, struct gpu_plan *p)
+{
+    const struct cpu_list *cpus = numa->cpus.items;
+
+    if (p->numa_node >= 0 && (size_t)p->numa_node < numa->cpus.count)
+        memcpy(p->cpus, cpus[p->numa_node].text, sizeof(p->cpus));
+}
+
 static void set_gpu_plans(struct applying *a, struct signal_fill *fill)
 {
     struct world *w = a->st.world;
@@ -256,6 +264,7 @@ static void set_gpu_plans(struct applying *a, struct signal_fill *fill)
         p->minor = e->minor;
         p->numa_node = e->numa_node;
         p->module_id = e->module_id;
+        set_cpus(&a->cfg->numa, p);
         p->model = use_model(w, e->model);
         p->profile = p->configured_profile = (uint32_t)e->profile;
         p->memory_bytes = e->memory_bytes;

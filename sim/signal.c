@@ -75,6 +75,10 @@ int signal_eval(const struct signal *s, const struct signal_pool *pool, int64_t 
     const double *p = s->p;
     double scale = s->share ? limit : 1, t = seconds(elapsed_ns), v = 0;
 
+    if (scale <= 0) {
+        *value = 0; /* any share of nothing */
+        return 0;
+    }
     switch ((enum signal_kind)s->kind) {
     case SIGNAL_CONSTANT:
         v = p[0];

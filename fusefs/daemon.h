@@ -14,7 +14,6 @@
 #define FUSE_USE_VERSION 314
 #include <fuse3/fuse_lowlevel.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include "fusefs/connection.h"
 #include "fusefs/shared.h"
@@ -76,8 +75,7 @@ struct daemon {
     struct shared *shared;
     struct tree *tree;
     struct host host;
-    const char *config_path;            /* watched for changes; NULL: none */
-    volatile sig_atomic_t *reload_flag; /* set by SIGHUP */
+    const char *config_path; /* what messages call the configuration; NULL: there is none */
 
     pthread_mutex_t lock;
     pthread_cond_t wake; /* the publisher: there is something to do */
@@ -121,10 +119,23 @@ int64_t stream_available(const struct daemon *d, const struct place *place, off_
                          const char **text);
 void stream_reply(struct daemon *d, struct waiting_read *read); /* takes it; without the lock */
 
+/* pages.c: a new turn of the snapshot on its way to its readers. */
+struct pages_push {
+    uint64_t turn; /* 0: nothing to push */
+    struct snapshot_page *pages;
+    size_t count;
+};
+
+/* Renders at once, for when nobody reads yet. With the lock held. */
+void pages_render(struct daemon *d);
+
+/* What is to be pushed, with the lock held; then without it, the push. */
+struct pages_push pages_prepare(struct daemon *d);
+void pages_publish(struct daemon *d, struct pages_push *push);
+
 /* publisher.c */
 void daemon_remember(struct daemon *d, const struct place *place,
                      const char *sentence); /* with the lock held */
 void *publisher_main(void *daemon);
-void snapshot_render(struct daemon *d); /* with the lock held */
 
 #endif

@@ -96,10 +96,12 @@ static off_t size_of(const struct daemon *d, const struct place *p)
 
 void daemon_fill_attr(const struct daemon *d, const struct place *p, struct stat *st)
 {
+    struct tree_view view = daemon_view(d);
+
     memset(st, 0, sizeof(*st));
     st->st_ino = p->ino;
     st->st_mode = tree_mode(p);
-    st->st_nlink = p->directory ? tree_links(p) : 1;
+    st->st_nlink = p->directory ? tree_links(&view, p) : 1;
     st->st_blksize = TEXT_SIZE;
     st->st_mtim.tv_sec = d->host.start_real_ns / NS_PER_S;
     set_owner(d, p, st);
@@ -115,7 +117,7 @@ void daemon_fill_attr(const struct daemon *d, const struct place *p, struct stat
 /* What may vanish or change under its name is asked for each time; all else is remembered for long. */
 double daemon_entry_timeout(const struct place *p)
 {
-    if (p->cx.workload >= 0 || p->cx.gi >= 0 || (p->cx.def && p->cx.def->exists))
+    if (p->cx.workload >= 0 || p->cx.gi >= 0 || !tree_lasts(p))
         return 0;
     return p->cx.gpu >= 0 ? 1 : 3600;
 }
@@ -467,8 +469,12 @@ static void set_caching(struct daemon *d, const struct place *p, struct fuse_fil
 {
     fi->direct_io = !(p->cx.def->flags & (NODE_SNAPSHOT | NODE_HOST_FILE));
     fi->keep_cache = (p->cx.def->flags & NODE_HOST_FILE) != 0;
-    if (p->cx.def->flags & NODE_SNAPSHOT)
-        atomic_fetch_add(&d->shared->snapshot_opens, 1);
+    if (!(p->cx.def->flags & NODE_SNAPSHOT))
+        return;
+    /* For the first everything is rendered and asked for anew; then pushes keep the pages fresh. */
+    fi->keep_cache = atomic_fetch_add(&d->shared->snapshot_opens, 1) > 0;
+    if (!fi->keep_cache)
+        pages_render(d);
 }
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -521,7 +527,8 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
         return;
     }
     command = opens_by_command(&p, fi, &kind);
-    if (p.cx.def->flags & NODE_SNAPSHOT)
+    /* One too many costs a little time; one too few would leave a reader with old pages. */
+    if (p.cx.def->flags & NODE_SNAPSHOT && !d->resent)
         atomic_fetch_sub(&d->shared->snapshot_opens, 1);
     pthread_mutex_unlock(&d->lock);
     if (!command) {
@@ -573,12 +580,15 @@ static void read_text(fuse_req_t req, struct daemon *d, const struct place *p, s
     fuse_reply_buf(req, n ? h->text.data + off : NULL, n);
 }
 
+/*
+ * As it was last rendered: only the publisher renders while somebody reads. Each push then is one turn
+ * ahead of what the page cache holds, and never writes into the slot that is being read.
+ */
 static void read_snapshot(fuse_req_t req, struct daemon *d, size_t size, off_t off)
 {
     size_t total = d->page_count * SNAPSHOT_PAGE, n = 0;
     char *copy;
 
-    snapshot_render(d);
     if ((size_t)off < total)
         n = total - (size_t)off < size ? total - (size_t)off : size;
     copy = malloc(n + 1);

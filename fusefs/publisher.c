@@ -13,17 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "fusefs/daemon.h"
 #include "fusefs/errors.h"
 #include "fusefs/log.h"
 #include "fusefs/nodes.h"
-#include "sim/library.h"
-
-/* How often the configuration file is looked at. */
-#define WATCH_NS NS_PER_S
 
 static int64_t monotonic_ns(void)
 {
@@ -31,104 +26,6 @@ static int64_t monotonic_ns(void)
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
-
-/* --- snapshot -------------------------------------------------------------------------------- */
-
-static void fill_gpu(const struct world *w, int i, struct snapshot_gpu *s)
-{
-    const struct gpu *g = &world_gpus(w)[i];
-    const struct gpu_plan *p = &world_gpu_plans(w)[i];
-
-    memset(s, 0, sizeof(*s));
-    s->generation = w->node.generation;
-    s->plan_version = w->plan_version;
-    s->id = p->id;
-    s->flags = gpu_has(g, CONDITION_LOST) ? SNAPSHOT_LOST : 0;
-    memcpy(s->uuid, p->uuid, sizeof(s->uuid));
-    s->sample = g->sample;
-}
-
-static void fill_node(const struct world *w, struct snapshot_node *s)
-{
-    *s = (struct snapshot_node){
-        .magic = SNAPSHOT_MAGIC,
-        .registry = snapshot_registry(),
-        .generation = w->node.generation,
-        .plan_version = w->plan_version,
-        .now_ns = w->node.now_ns,
-        .gpu_count = w->used[SECTION_GPUS],
-    };
-}
-
-static bool fit_pages(struct daemon *d, size_t count)
-{
-    struct snapshot_page *pages;
-
-    if (d->page_count >= count)
-        return true; /* GPUs that went leave an empty page behind */
-    pages = aligned_alloc(SNAPSHOT_PAGE, count * SNAPSHOT_PAGE);
-    if (!pages)
-        return false;
-    memset(pages, 0, count * SNAPSHOT_PAGE);
-    if (d->pages)
-        memcpy(pages, d->pages, d->page_count * SNAPSHOT_PAGE);
-    free(d->pages);
-    d->pages = pages;
-    d->page_count = count;
-    return true;
-}
-
-void snapshot_render(struct daemon *d)
-{
-    const struct world *w = sim_world(d->sim);
-    uint32_t gpus = w->used[SECTION_GPUS];
-
-    if (d->pages_generation == w->node.generation || !fit_pages(d, 1 + (size_t)gpus))
-        return;
-    /* One generation of pages after the other, whatever the world's own count did meanwhile. */
-    for (size_t i = 0; i < d->page_count; i++) {
-        struct snapshot_page *page = &d->pages[i];
-        uint64_t next = page->first + 1;
-
-        if (i == 0)
-            fill_node(w, &page->slot[next & 1].node);
-        else if (i <= gpus)
-            fill_gpu(w, (int)i - 1, &page->slot[next & 1].gpu);
-        else
-            memset(&page->slot[next & 1], 0, SNAPSHOT_SLOT);
-        page->first = page->last = next;
-    }
-    d->pages_generation = w->node.generation;
-}
-
-/* A copy to push, or NULL when nobody has it open or nothing is new. The caller frees it. */
-static char *snapshot_copy(struct daemon *d, uint64_t *pushed, size_t *bytes)
-{
-    char *copy;
-
-    if (atomic_load(&d->shared->snapshot_opens) <= 0 ||
-        *pushed == sim_world(d->sim)->node.generation)
-        return NULL;
-    snapshot_render(d);
-    *bytes = d->page_count * SNAPSHOT_PAGE;
-    copy = malloc(*bytes);
-    if (!copy)
-        return NULL;
-    memcpy(copy, d->pages, *bytes);
-    *pushed = d->pages_generation;
-    return copy;
-}
-
-static void snapshot_push(struct daemon *d, char *copy, size_t bytes)
-{
-    struct fuse_bufvec vec = FUSE_BUFVEC_INIT(bytes);
-
-    if (!copy)
-        return;
-    vec.buf[0].mem = copy;
-    fuse_lowlevel_notify_store(d->se, tree_ino("snapshot", 0), 0, &vec, 0);
-    free(copy);
 }
 
 /* --- commands -------------------------------------------------------------------------------- */
@@ -356,64 +253,25 @@ static void wake_pollers(struct daemon *d)
 
 /* --- the configuration file ------------------------------------------------------------------ */
 
-struct watch {
-    int64_t next_ns;
-    dev_t dev;
-    ino_t ino;
-    off_t size;
-    struct timespec mtime;
-    bool known;
-};
-
-/* Follows symbolic links, so that the swap of a mounted ConfigMap is another file. */
-static bool file_changed(const char *path, struct watch *w)
-{
-    struct stat st;
-    bool changed;
-
-    if (stat(path, &st) < 0)
-        return false;
-    changed = w->known &&
-              (st.st_dev != w->dev || st.st_ino != w->ino || st.st_size != w->size ||
-               st.st_mtim.tv_sec != w->mtime.tv_sec || st.st_mtim.tv_nsec != w->mtime.tv_nsec);
-    *w = (struct watch){ w->next_ns, st.st_dev, st.st_ino, st.st_size, st.st_mtim, true };
-    return changed;
-}
-
 /* With the lock held. A file that is wrong is said to be, and the node stays as it is. */
 static void reload(struct daemon *d)
 {
+    uint32_t passed = atomic_load(&d->shared->file_passed);
+    struct text file = TEXT_INIT;
     struct why why = { 0 };
-    unsigned long length;
-    char *text;
-    int r = library_read_file(d->config_path, &text, &length, &why);
 
-    if (r == 0) {
-        r = config_apply_text(d->sim, &d->host, text, d->config_path, &why);
-        free(text);
-    }
-    if (r < 0) {
+    if (passed == atomic_load(&d->shared->file_taken))
+        return;
+    text_addn(&file, d->shared->file, d->shared->file_length);
+    if (config_apply_text(d->sim, &d->host, text_str(&file), d->config_path, &why) < 0) {
         log_line(LOG_ERROR, "configuration not applied: %s", why_text(&why));
         errors_set(d->host.errors, ERRORS_NODE, 0, why_text(&why));
     } else {
         log_line(LOG_INFO, "configuration %s applied", d->config_path);
     }
+    atomic_store(&d->shared->file_taken, passed);
+    text_release(&file);
     why_release(&why);
-}
-
-static void watch_config(struct daemon *d, struct watch *w, int64_t now_ns)
-{
-    bool wanted = *d->reload_flag;
-
-    *d->reload_flag = 0;
-    if (!d->config_path)
-        return;
-    if (now_ns >= w->next_ns) {
-        w->next_ns = now_ns + WATCH_NS;
-        wanted |= file_changed(d->config_path, w);
-    }
-    if (wanted)
-        reload(d);
 }
 
 /* What the next worker must know. The length is written last: a half-written text is not taken. */
@@ -479,11 +337,9 @@ static int64_t tick_ns(const struct daemon *d)
 
 struct round {
     int64_t next_ns;
-    uint64_t pushed; /* generation */
     uint64_t woken;  /* events up to here have woken the pollers */
     uint64_t plan_version;
     uint32_t gpus;
-    struct watch watch;
 };
 
 static struct command *take_commands(struct daemon *d)
@@ -506,8 +362,7 @@ static void round_run(struct daemon *d, struct round *r)
     struct waiting_read *ready;
     bool wake, renamed;
     uint32_t gpus_before = r->gpus;
-    size_t bytes = 0;
-    char *pages;
+    struct pages_push push;
 
     wait_for_work(d, r->next_ns);
     commands = take_commands(d);
@@ -517,9 +372,9 @@ static void round_run(struct daemon *d, struct round *r)
         advance(d, monotonic_ns());
         r->next_ns = monotonic_ns() + tick_ns(d);
     }
-    watch_config(d, &r->watch, monotonic_ns());
+    reload(d);
     save_config(d);
-    pages = snapshot_copy(d, &r->pushed, &bytes);
+    push = pages_prepare(d);
     ready = take_ready(d);
     wake = sim_world(d->sim)->node.events != r->woken;
     r->woken = sim_world(d->sim)->node.events;
@@ -530,7 +385,7 @@ static void round_run(struct daemon *d, struct round *r)
 
     if (renamed && r->gpus != gpus_before)
         forget_names(d, gpus_before, r->gpus);
-    snapshot_push(d, pages, bytes);
+    pages_publish(d, &push);
     for (; commands; commands = next) {
         next = commands->next;
         command_reply(d, commands);
@@ -548,6 +403,10 @@ void *publisher_main(void *daemon)
 
     pthread_mutex_lock(&d->lock);
     sim_resume(d->sim);
+    pthread_mutex_unlock(&d->lock);
+    /* Of what the worker before had pushed some pages may be a turn behind: all are asked for anew. */
+    fuse_lowlevel_notify_inval_inode(d->se, tree_ino("snapshot", 0), 0, 0);
+    pthread_mutex_lock(&d->lock);
     r.plan_version = sim_world(d->sim)->plan_version;
     r.gpus = sim_world(d->sim)->used[SECTION_GPUS];
     while (!d->stop)

@@ -17,6 +17,13 @@
 
 enum { NOBODY = 65534 };
 
+/* The calls of a sanitizer's runtime are not ours to list. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { FILTERED = false };
+#else
+enum { FILTERED = true };
+#endif
+
 static int become_nobody(struct why *why)
 {
     if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
@@ -123,9 +130,5 @@ int sandbox_enter(bool drop_privileges, struct why *why)
     prctl(PR_SET_DUMPABLE, 1);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return why_set(why, errno, "cannot forbid new privileges: %s", strerror(errno));
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return 0; /* the sanitizers' own threads and calls are not ours to list */
-#else
-    return filter_calls(why);
-#endif
+    return FILTERED ? filter_calls(why) : 0;
 }

@@ -44,9 +44,15 @@ struct shared {
     _Atomic int64_t
         advanced_ns;       /* real (monotonic) time up to which the world was moved; 0: never */
     int64_t start_real_ns; /* real time (since the epoch) of simulated time 0 */
+    _Atomic uint64_t snapshot_turn; /* number of the last snapshot that was rendered */
     _Atomic int32_t snapshot_opens; /* how many have the snapshot open: it is pushed to them */
     struct poller pollers[SHARED_POLLERS];
     struct kept_text texts[SHARED_TEXTS];
+    /* The configuration file when it is to be read again: the supervisor may look where no worker may. */
+    _Atomic uint32_t file_passed; /* how often it was passed on to the worker */
+    _Atomic uint32_t file_taken; /* the last one that is dealt with; then it may be written again */
+    uint32_t file_length;
+    char file[SHARED_CONFIG_BYTES];
     _Atomic uint32_t config_length; /* of the effective configuration */
     char config[SHARED_CONFIG_BYTES];
 };

@@ -5,9 +5,9 @@
  *
  *     [ generation | slot 0 | slot 1 | generation ]
  *
- * and slot (generation & 1) is the current one. The daemon fills the other slot, then both generations,
- * and pushes the page into the kernel's page cache. A push is not atomic to a pread: a reader that sees
- * two different generations tries again, and otherwise has a whole slot of one generation.
+ * and slot (generation & 1) is the current one. The daemon pushes pages into the kernel's page cache in
+ * two steps: first the other slot, then, when all of it is there, both generations. A push is not atomic
+ * to a pread: a reader that sees two different generations tries again, and otherwise has a whole slot.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

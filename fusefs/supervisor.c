@@ -27,10 +27,13 @@
 #include "fusefs/log.h"
 #include "fusefs/nodes.h"
 #include "fusefs/worker.h"
+#include "sim/library.h"
 
 /* A worker that lived this long died neither of its start nor of the first request it met. */
 #define LIVED_NS (NS_PER_S / 10)
 enum { DEATHS_MAX = 10, BACKOFF_FIRST_MS = 10, BACKOFF_MAX_MS = 2000 };
+/* How often the configuration file is looked at, and the worker asked whether it has taken the last one. */
+enum { WATCH_MS = 1000, RETRY_MS = 20 };
 
 struct supervisor {
     const struct supervisor_options *o;
@@ -42,6 +45,8 @@ struct supervisor {
     bool ready, ending;
     int deaths; /* in quick succession */
     int64_t born_ns;
+    struct stat file; /* the configuration file as it was last seen; st_ino 0: never */
+    bool reload;      /* it is to be read again */
 };
 
 static int64_t now_ns(clockid_t clock)
@@ -261,6 +266,61 @@ static bool child_changed(struct supervisor *s, int *exit_code)
     return true;
 }
 
+/* --- the configuration file ------------------------------------------------------------------ */
+
+/* Follows symbolic links, so that the swap of a mounted ConfigMap is another file. */
+static bool file_changed(struct supervisor *s)
+{
+    struct stat *was = &s->file, now;
+    bool changed;
+
+    if (stat(s->o->config_path, &now) < 0)
+        return false;
+    changed = was->st_ino && (now.st_dev != was->st_dev || now.st_ino != was->st_ino ||
+                              now.st_size != was->st_size ||
+                              memcmp(&now.st_mtim, &was->st_mtim, sizeof(now.st_mtim)));
+    *was = now;
+    return changed;
+}
+
+/* Hands the file over as it is; to understand it is the worker's. */
+static void pass_file(struct supervisor *s)
+{
+    struct shared *shared = s->setup.shared;
+    struct why why = { 0 };
+    unsigned long length;
+    char *text;
+    int r = library_read_file(s->o->config_path, &text, &length, &why);
+
+    if (r == 0 && length > SHARED_CONFIG_BYTES)
+        r = why_set(&why, EFBIG, "%s has more than %d bytes", s->o->config_path,
+                    SHARED_CONFIG_BYTES);
+    if (r < 0) {
+        log_line(LOG_ERROR, "configuration not applied: %s", why_text(&why));
+    } else {
+        memcpy(shared->file, text, length);
+        shared->file_length = (uint32_t)length;
+        atomic_fetch_add(&shared->file_passed, 1);
+        free(text);
+    }
+    why_release(&why);
+}
+
+static void watch_file(struct supervisor *s)
+{
+    const struct shared *shared = s->setup.shared;
+
+    if (!s->o->config_path)
+        return;
+    s->reload |= file_changed(s);
+    if (!s->reload || atomic_load(&shared->file_passed) != atomic_load(&shared->file_taken))
+        return;
+    s->reload = false;
+    pass_file(s);
+}
+
+/* --- signals --------------------------------------------------------------------------------- */
+
 static void terminate(struct supervisor *s)
 {
     struct why why = { 0 };
@@ -286,8 +346,7 @@ static bool take_signal(struct supervisor *s, int *exit_code)
     case SIGCHLD:
         return child_changed(s, exit_code);
     case SIGHUP:
-        if (s->worker > 0)
-            kill(s->worker, SIGHUP);
+        s->reload = s->o->config_path != NULL;
         return true;
     default:
         terminate(s);
@@ -302,13 +361,19 @@ static int supervise(struct supervisor *s)
     bool on = start_worker(s) == 0;
 
     while (on) {
-        /* Until it serves, look often; then only signals count. */
-        int n = poll(&p, 1, s->ready ? -1 : 1);
+        /* Until it serves, look often; then only signals and the configuration count. */
+        int n = poll(&p, 1,
+                     !s->ready           ? 1
+                     : s->reload         ? RETRY_MS
+                     : s->o->config_path ? WATCH_MS
+                                         : -1);
 
         if (!s->ready && atomic_load(&s->setup.shared->ready))
             say_ready(s);
         if (n > 0)
             on = take_signal(s, &exit_code);
+        if (on && s->ready)
+            watch_file(s);
     }
     return exit_code;
 }
@@ -362,6 +427,8 @@ static int prepare(struct supervisor *s, struct why *why)
     if (shared == MAP_FAILED)
         return why_set(why, ENOMEM, "out of memory");
     shared->start_real_ns = now_ns(CLOCK_REALTIME);
+    if (o->config_path)
+        file_changed(s); /* from now on */
     keep_config(shared, o->config);
     s->sim = sim_new(o->config, why);
     if (!s->sim || set_speed(s->sim, o->speed, why) < 0)

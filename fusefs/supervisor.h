@@ -13,11 +13,10 @@
 struct supervisor_options {
     const char *mountpoint;
     const struct config *config;
-    const char *config_path; /* watched by the worker; NULL: none */
+    const char *config_path; /* watched; NULL: none */
     const struct config_options *read_options;
-    const char
-        *speed;   /* of the clock, as if set by hand: a reload leaves it; NULL: as configured */
-    int dev_mode; /* enum dev_mode */
+    const char *speed; /* set by hand, which a reload leaves; NULL: as configured */
+    int dev_mode;      /* enum dev_mode */
     const char *library_dir, *binary_dir;
     int ready_fd; /* a byte is written when the mount serves; -1: none */
 };

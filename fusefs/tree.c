@@ -502,19 +502,28 @@ static bool is_there(const struct tree_view *view, const struct place *p)
     return tree_list(view, p, stop_at_once, NULL) != 0;
 }
 
+static bool is_called(const struct tree_view *view, const struct branch *b, const struct entity *e,
+                      const char *name)
+{
+    char candidate[NAME_SIZE];
+
+    /* Of these there may be very many, and each that is made is looked for first. */
+    if (b->token == 'w')
+        return !strcmp(name + b->prefix, world_workloads(view->world)[e->workload].name);
+    branch_name(view, b, e, candidate);
+    return !strcmp(candidate, name);
+}
+
 static int lookup_entity(const struct tree_view *view, const struct place *parent,
                          const struct branch *b, const char *name, struct place *place)
 {
     struct entity e = nothing;
-    char candidate[NAME_SIZE];
 
     if (strncmp(name, b->name, b->prefix))
         return -ENOENT;
-    while (entity_next(view->world, b->kind, &e)) {
-        branch_name(view, b, &e, candidate);
-        if (!strcmp(candidate, name) && belongs(view, parent, &e))
+    while (entity_next(view->world, b->kind, &e))
+        if (is_called(view, b, &e, name) && belongs(view, parent, &e))
             return place_set(place, view, b, &e);
-    }
     return -ENOENT;
 }
 
@@ -570,17 +579,11 @@ static int list_branch(const struct tree_view *view, const struct branch *b, con
 /* Only PCI roots are shared by neighbours: each is listed with the first of them. */
 static bool repeats(const struct tree_view *view, const struct branch *b, const struct entity *e)
 {
-    struct entity other = nothing;
-    char now[NAME_SIZE], before[NAME_SIZE];
+    const struct gpu_plan *plans = world_gpu_plans(view->world);
 
-    if (b->token != 'r')
-        return false;
-    branch_name(view, b, e, now);
-    while (entity_next(view->world, b->kind, &other) && other.gpu < e->gpu) {
-        branch_name(view, b, &other, before);
-        if (!strcmp(now, before))
+    for (int i = 0; b->token == 'r' && i < e->gpu; i++)
+        if (plans[i].domain == plans[e->gpu].domain && plans[i].bus == plans[e->gpu].bus)
             return true;
-    }
     return false;
 }
 
@@ -616,23 +619,38 @@ uint64_t tree_parent(const struct tree_view *view, const struct place *place)
     return up.ino;
 }
 
-unsigned tree_links(const struct place *place)
+static int count_directory(void *into, const char *name, const struct place *place)
 {
-    const struct branch *dir = place->node;
+    (void)name;
+    *(unsigned *)into += place->directory;
+    return 0;
+}
+
+unsigned tree_links(const struct tree_view *view, const struct place *place)
+{
     unsigned links = 2;
 
-    for (const struct branch *b = dir->children; b; b = b->next) {
-        struct entity e = nothing;
-
-        if (b->def)
-            continue;
-        if (!opens_entity(b))
-            links++;
-        else
-            while (entity_next(place->cx.world, b->kind, &e))
-                links++;
-    }
+    if (tree_holds_workloads(place))
+        return links + view->world->used[SECTION_WORKLOADS]; /* there may be very many */
+    tree_list(view, place, count_directory, &links);
     return links;
+}
+
+static bool branch_lasts(const struct branch *b)
+{
+    if (b->def)
+        return !b->def->exists;
+    for (const struct branch *c = b->children; c; c = c->next)
+        if (opens_lasting(c) && b->kind == ENTITY_NONE)
+            return true;
+        else if (!opens_entity(c) && branch_lasts(c))
+            return true;
+    return false;
+}
+
+bool tree_lasts(const struct place *place)
+{
+    return branch_lasts(place->node);
 }
 
 bool tree_holds_workloads(const struct place *place)

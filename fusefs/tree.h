@@ -53,7 +53,10 @@ int tree_list(const struct tree_view *view, const struct place *directory, tree_
 uint64_t tree_parent(const struct tree_view *view, const struct place *place);
 
 /* Number of directories in a directory, as st_nlink counts them. */
-unsigned tree_links(const struct place *place);
+unsigned tree_links(const struct tree_view *view, const struct place *place);
+
+/* Whether a place is there as long as what it belongs to is; if not, it may vanish at any time. */
+bool tree_lasts(const struct place *place);
 
 /* Whether the directory holds workloads (mkdir and rmdir are for it and its children). */
 bool tree_holds_workloads(const struct place *place);

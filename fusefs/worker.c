@@ -19,7 +19,6 @@
 
 /* The one daemon of this process: signal handlers have no argument. */
 static struct daemon *served;
-static volatile sig_atomic_t asked_to_reload;
 
 static void on_terminate(int signal_number)
 {
@@ -27,21 +26,14 @@ static void on_terminate(int signal_number)
     fuse_session_exit(served->se);
 }
 
-static void on_reload(int signal_number)
-{
-    (void)signal_number;
-    asked_to_reload = 1;
-}
-
-/* SIGTERM interrupts the read that the server waits in; SIGHUP is looked at by the watcher thread. */
+/* SIGTERM interrupts the read that the server waits in. The others are the supervisor's business. */
 static void catch_signals(void)
 {
-    struct sigaction term = { .sa_handler = on_terminate }, hup = { .sa_handler = on_reload },
-                     ignore = { .sa_handler = SIG_IGN };
+    struct sigaction term = { .sa_handler = on_terminate }, ignore = { .sa_handler = SIG_IGN };
 
     sigaction(SIGTERM, &term, NULL);
-    sigaction(SIGHUP, &hup, NULL);
-    sigaction(SIGINT, &ignore, NULL); /* from a terminal it reaches the supervisor, which ends us */
+    sigaction(SIGHUP, &ignore, NULL);
+    sigaction(SIGINT, &ignore, NULL);
     sigaction(SIGPIPE, &ignore, NULL);
 }
 
@@ -78,7 +70,7 @@ static int prepare(struct daemon *d, const struct worker_setup *setup, struct wh
     d->sim = sim_adopt(dup(setup->world_fd), setup->models, why);
     if (!d->tree || !d->sim)
         return -EINVAL;
-    snapshot_render(d);
+    pages_render(d);
     return start_session(d, setup);
 }
 
@@ -124,7 +116,6 @@ int worker_main(const struct worker_setup *setup)
         why_release(&why);
         return 1;
     }
-    d.reload_flag = &asked_to_reload;
     catch_signals();
     r = pthread_create(&publisher, NULL, publisher_main, &d);
     if (r) {

@@ -16,7 +16,7 @@ struct worker_setup {
     struct shared *shared;
     const struct model_set *models;
     struct host host;        /* without errors and config, which are the worker's own */
-    const char *config_path; /* watched; NULL: none */
+    const char *config_path; /* what messages call the configuration; NULL: there is none */
     bool drop_privileges;    /* root: become nobody */
 };
 

@@ -31,7 +31,7 @@ static int bad_command(const char *text, struct why *why)
 static int parse_create(const char *text, struct mig_command *c, struct why *why)
 {
     char word[16], at[8], more;
-    int n = sscanf(text, "%15s %15s %7s %d %c", word, c->profile, at, &c->start, &more);
+    int n = sscanf(text, "%15s %15s %7s %9d %c", word, c->profile, at, &c->start, &more);
 
     c->verb = strcmp(word, "create") ? MIG_CREATE_GI : MIG_CREATE;
     if (n == 2) {
@@ -44,7 +44,7 @@ static int parse_create(const char *text, struct mig_command *c, struct why *why
 static int parse_numbers(const char *text, struct mig_command *c, struct why *why)
 {
     char word[16], more;
-    int second = -1, n = sscanf(text, "%15s %d %d %c", word, &c->gi, &second, &more);
+    int second = -1, n = sscanf(text, "%15s %9d %9d %c", word, &c->gi, &second, &more);
 
     c->verb = strcmp(word, "destroy") ? MIG_CREATE_CI : MIG_DESTROY;
     if (n < 2 || n > 3)

@@ -263,8 +263,12 @@ static void step_activity(struct chain *c)
     put_real(c->g, METRIC_PCIE_RX,
              clamp((double)c->p->pcie_idle_bytes_per_second + load.channel[CHANNEL_PCIE_RX], 0,
                    gpu_metric_limit(c->st->world, c->i, METRIC_PCIE_RX)));
-    put_real(c->g, METRIC_NVLINK_TX, load.channel[CHANNEL_NVLINK_TX]);
-    put_real(c->g, METRIC_NVLINK_RX, load.channel[CHANNEL_NVLINK_RX]);
+    put_real(c->g, METRIC_NVLINK_TX,
+             clamp(load.channel[CHANNEL_NVLINK_TX], 0,
+                   gpu_metric_limit(c->st->world, c->i, METRIC_NVLINK_TX)));
+    put_real(c->g, METRIC_NVLINK_RX,
+             clamp(load.channel[CHANNEL_NVLINK_RX], 0,
+                   gpu_metric_limit(c->st->world, c->i, METRIC_NVLINK_RX)));
     c->sm = share_of(c->g, METRIC_SM_ACTIVE);
     c->tensor = share_of(c->g, METRIC_TENSOR_ACTIVE);
     c->memory = share_of(c->g, METRIC_DRAM_ACTIVE);

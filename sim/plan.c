@@ -378,6 +378,8 @@ static void keep_gpu(struct applying *a, int i, int from)
     *g = world_gpus(a->before)[from];
     keep_profile(a, i, old);
     merge_settings(&g->settings, &old->configured, &world_gpu_plans(w)[i].configured);
+    if (!g->settings.mig_mode)
+        memset(g->gis, 0, sizeof(g->gis));
     gpu_refresh_static(&a->st, i);
     if (!same_pins(a, i, from)) {
         g->profile_since_ns = w->node.now_ns;

@@ -275,16 +275,21 @@ bool world_applied(const struct world_store *s, uint64_t request)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* Starts the other buffer with the newest half of this one, from the beginning of a line. */
+/*
+ * Starts the other buffer with the newest half of this one, from the beginning of a line. A change that
+ * fills both stays in the one that is not published: it may yet be dropped.
+ */
 static void turn_stream(struct world_store *s, struct stream_state *st, enum stream stream)
 {
+    const struct world *current = world_current(s);
     const char *from = s->head->streams[stream][st->buffer];
     uint32_t keep = st->length / 2;
     const char *line = memchr(from + keep, '\n', st->length - keep);
 
     keep = line ? (uint32_t)(line + 1 - from) : st->length;
-    st->buffer = !st->buffer;
-    memcpy(s->head->streams[stream][st->buffer], from + keep, st->length - keep);
+    if (!current || current->node.streams[stream].buffer == st->buffer)
+        st->buffer = !st->buffer;
+    memmove(s->head->streams[stream][st->buffer], from + keep, st->length - keep);
     st->length -= keep;
     st->turns++;
 }

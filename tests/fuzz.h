@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/sim.h"
 #include "sim/text.h"
 #include "sim/why.h"
 
@@ -39,6 +40,21 @@ static inline void check_refusal(int r, struct why *why)
 {
     MUST(r >= 0 || *why_text(why), "refused (%d), and not a word why", r);
     why_release(why);
+}
+
+/* What is published, as one number: the same before and after a refusal. */
+static inline uint64_t fuzz_published(const struct sim *sim)
+{
+    uint64_t hash = sim_world(sim)->node.generation;
+
+    for (int stream = 0; stream < STREAMS; stream++) {
+        uint32_t length;
+        const char *text = world_stream(sim_store(sim), (enum stream)stream, &length);
+
+        for (uint32_t i = 0; i < length; i++)
+            hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
 }
 
 /* Puts the changed text in the place of the input, as far as there is room. Releases it. */

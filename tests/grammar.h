@@ -19,6 +19,11 @@
 #include "sim/metric.h"
 #include "sim/rng.h"
 
+/* A fuzzer is to explore the simulator, not this. */
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+#endif
+
 static inline uint64_t grammar_below(struct rng *rng, uint64_t n)
 {
     return rng_next(rng) % n;
@@ -481,5 +486,9 @@ static inline bool grammar_change(struct text *out, struct rng *rng, const struc
     text_addn(out, text + end, size - end);
     return !out->failed;
 }
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif
 
 #endif

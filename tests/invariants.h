@@ -27,6 +27,11 @@
 #include "sim/sim.h"
 #include "sim/text.h"
 
+/* A fuzzer is to explore the simulator, not this. */
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+#endif
+
 /* A GPU as it was when it was last looked at. */
 struct seen_gpu {
     char uuid[48], model[32];
@@ -156,6 +161,7 @@ static inline void invariant_run(struct invariants *iv, const struct world *w, u
 {
     const struct workload *plan = &world_workloads(w)[k];
     const struct run *run = &world_runs(w)[k];
+    struct text message = TEXT_INIT;
 
     HOLDS(iv, run->state <= RUN_ENDED, "run '%s' is in state %u", plan->name, run->state);
     HOLDS(iv, invariant_inside(w, SECTION_SHARES, run->first_share, run->share_count),
@@ -170,6 +176,10 @@ static inline void invariant_run(struct invariants *iv, const struct world *w, u
               run->exit_code == (run->reason == RUN_FINISHED || run->reason == RUN_STOPPED ? 0 : 1),
               "run '%s' ended with exit code %d for reason %d", plan->name, run->exit_code,
               run->reason);
+    run_message(&message, run);
+    HOLDS(iv, message.length || run->state != RUN_ENDED || run->reason == RUN_FINISHED,
+          "run '%s' ended without a word", plan->name);
+    text_release(&message);
 }
 
 /* Every share belongs to one run, and that run says so. */
@@ -343,6 +353,34 @@ static inline void invariant_health(const struct invariant_look *at)
               banks, at->m->ecc.row_remap_banks);
 }
 
+/* Instances stand side by side on the GPU's slices, and only while MIG is on. */
+static inline void invariant_mig(const struct invariant_look *at)
+{
+    const struct gpu *g = at->g;
+    uint64_t taken = 0;
+
+    GPU_HOLDS(at, g->settings.mig_mode || !mig_any(g), "it has MIG instances, and MIG is %s",
+              "off");
+    for (int i = 0; i < MIG_GIS_MAX; i++) {
+        const struct mig_gi *gi = &g->gis[i];
+        const struct mig_profile *p = &at->m->mig.items[gi->profile];
+        uint64_t slices = ((UINT64_C(1) << p->size) - 1) << gi->start;
+        int64_t compute = 0;
+
+        if (!gi->used)
+            continue;
+        for (int k = 0; k < MIG_CIS_MAX; k++)
+            compute += gi->cis[k].slices;
+        GPU_HOLDS(at, gi->profile < at->m->mig.count, "instance %d is of profile %d", i,
+                  gi->profile);
+        GPU_HOLDS(at, !(taken & slices) && gi->start + p->size <= 8,
+                  "instance %d (%s) overlaps at %d", i, p->name, gi->start);
+        GPU_HOLDS(at, compute <= p->slices, "instance %d (%s) has given away %" PRId64 " slices", i,
+                  p->name, compute);
+        taken |= slices;
+    }
+}
+
 /* --- what may only grow ---------------------------------------------------------------------- */
 
 static inline const struct seen_gpu *invariant_seen(const struct invariant_look *at)
@@ -423,6 +461,9 @@ static inline void invariant_events(struct invariants *iv, const struct sim *sim
     const struct world *w = sim_world(sim);
     uint64_t last = w->node.events, first = iv->node.events;
 
+    /* What happened before anything was seen may be about GPUs that are gone. */
+    if (!iv->node.generation)
+        first = last;
     first = last - first > EVENT_RING ? last - EVENT_RING : first;
     for (uint64_t n = first + 1; n <= last; n++) {
         const struct event *e = world_event_get(sim_store(sim), n);
@@ -435,6 +476,18 @@ static inline void invariant_events(struct invariants *iv, const struct sim *sim
               e->kind < EVENT_KINDS && e->gpu >= -1 && e->gpu < (int)w->used[SECTION_GPUS] &&
                   e->time_ns <= w->node.now_ns && memchr(e->text, '\0', sizeof(e->text)),
               "event %" PRIu64 " is of kind %u and about GPU %d", n, e->kind, e->gpu);
+    }
+}
+
+/* What is to be read of them are whole lines. */
+static inline void invariant_streams(struct invariants *iv, const struct sim *sim)
+{
+    for (int stream = 0; stream < STREAMS; stream++) {
+        uint32_t length;
+        const char *text = world_stream(sim_store(sim), (enum stream)stream, &length);
+
+        HOLDS(iv, length <= STREAM_BYTES && (!length || text[length - 1] == '\n'),
+              "stream %d of %u bytes ends in mid-line", stream, length);
     }
 }
 
@@ -478,6 +531,7 @@ static inline void invariant_gpu(struct invariants *iv, const struct world *w, i
     invariant_clocks(&at);
     invariant_power(&at);
     invariant_health(&at);
+    invariant_mig(&at);
 }
 
 /* Whether the published world is sound and follows from the one before. False: see `broken`. */
@@ -502,6 +556,7 @@ static inline bool invariants_hold(struct invariants *iv, const struct sim *sim)
     }
     if (!iv->broken.length)
         invariant_events(iv, sim);
+    invariant_streams(iv, sim);
     invariants_remember(iv, w);
     return !iv->broken.length;
 }
@@ -512,5 +567,9 @@ static inline void invariants_release(struct invariants *iv)
     free(iv->seen);
     *iv = (struct invariants)INVARIANTS_INIT;
 }
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif
 
 #endif

@@ -21,6 +21,7 @@ mnt=$dir/mnt
 mkdir "$mnt"
 mount_pid=  # of the supervisor that mount_up started
 mount_owned=() # other processes to end
+output=/dev/null
 
 at_exit mount_cleanup
 
@@ -36,6 +37,24 @@ mount_cleanup() {
         umount -l "$at"
     done
     rm -rf --one-file-system "$dir"
+}
+
+# background COMMAND...: starts it, to be ended by stop_background or with the script; sets $started.
+# What it writes goes to the file $output.
+background() {
+    "$@" >"$output" 2>&1 &
+    started=$!
+    disown $started # its end is no news
+    mount_owned+=($started)
+}
+
+stop_background() {
+    local pid
+    for pid in "${mount_owned[@]}"; do
+        kill -KILL "$pid" 2>/dev/null
+        wait_gone "$pid"
+    done
+    mount_owned=()
 }
 
 # need_mounts: leaves the script out where nothing can be mounted.
@@ -95,8 +114,9 @@ mount_down() {
 
 # worker_of [PID]: the worker of a supervisor.
 worker_of() {
-    local supervisor=${1:-$mount_pid} workers
-    read -r workers _ <"/proc/$supervisor/task/$supervisor/children" && echo "$workers"
+    local supervisor=${1:-$mount_pid} worker=
+    read -r worker _ <"/proc/$supervisor/task/$supervisor/children" # which ends without a newline
+    [[ $worker ]] && echo "$worker"
 }
 
 # as UID COMMAND...: as somebody else, without groups or capabilities.

@@ -167,21 +167,37 @@ static int walk_clocks(struct walk *w)
     }
 }
 
+static int walk_instances(struct walk *w)
+{
+    int gpu = any_gpu(w);
+    const struct gpu_model *m = model_at(w, gpu);
+    char text[64];
+
+    if (m->mig.count && below(2))
+        snprintf(text, sizeof(text), "create %s", m->mig.items[below(m->mig.count)].name);
+    else
+        snprintf(text, sizeof(text), "destroy %d", (int)below(MIG_GIS_MAX));
+    text_addf(&w->command, "instance %d %s", gpu, text);
+    return sim_mig(w->sim, gpu, text, &w->why);
+}
+
 static int walk_modes(struct walk *w)
 {
     int gpu = any_gpu(w);
     bool on = below(2);
 
     text_addf(&w->command, "modes %d", gpu);
-    switch (below(4)) {
+    switch (below(6)) {
     case 0:
         return sim_set_persistence_mode(w->sim, gpu, on, &w->why);
     case 1:
         return sim_set_compute_mode(w->sim, gpu, (int)below(5), &w->why);
     case 2:
         return sim_set_ecc_mode(w->sim, gpu, on, &w->why);
-    default:
+    case 3:
         return sim_set_mig_mode(w->sim, gpu, on, &w->why);
+    default:
+        return walk_instances(w);
     }
 }
 

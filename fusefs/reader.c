@@ -9,12 +9,16 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fusefs/snapshot.h"
 
-/* A push takes a microsecond or two; a reader that meets a hundred in a row meets something else. */
-enum { TRIES = 100 };
+/*
+ * A push takes a microsecond or two, so most often the next try is good. But whoever pushes can be put to
+ * sleep, or killed, in the middle of it: then he, or who comes after him, needs some time.
+ */
+enum { TRIES = 100, PATIENT_TRIES = 10000, PATIENCE_NS = 100000 };
 
 struct reader {
     int root; /* the mount's directory */
@@ -27,7 +31,7 @@ static int read_page(const struct reader *r, int64_t page, union snapshot_slot *
 {
     struct snapshot_page p;
 
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < PATIENT_TRIES; i++) {
         ssize_t n = pread(r->snapshot, &p, sizeof(p), page * SNAPSHOT_PAGE);
 
         if (n < 0 && errno == EINTR)
@@ -40,6 +44,8 @@ static int read_page(const struct reader *r, int64_t page, union snapshot_slot *
             memcpy(slot, &p.slot[p.first & 1], sizeof(*slot));
             return 0;
         }
+        if (i >= TRIES)
+            nanosleep(&(struct timespec){ .tv_nsec = PATIENCE_NS }, NULL);
     }
     return -EIO;
 }

@@ -148,6 +148,14 @@ int supervisor_unmount(const char *mountpoint, struct why *why)
     return 0;
 }
 
+/* The kernel has let go of the connection: unmounted by us or anybody. */
+static bool mount_is_gone(const struct supervisor *s)
+{
+    struct pollfd p = { .fd = s->setup.fuse_fd };
+
+    return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
+}
+
 /* --- readiness ------------------------------------------------------------------------------- */
 
 /* systemd's protocol: one datagram to the socket that the environment names. */
@@ -257,8 +265,8 @@ static bool child_changed(struct supervisor *s, int *exit_code)
             continue;
         s->worker = 0;
         *exit_code = 0;
-        if (s->ending || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
-            return false; /* the mount is gone */
+        if (s->ending || mount_is_gone(s))
+            return false;
         *exit_code = 1;
         if (!replace_worker(s, status))
             return false;
@@ -475,8 +483,9 @@ int supervisor_run(const struct supervisor_options *options)
     s.signals = catch_signals();
     if (prepare(&s, &why) == 0 && mount_somehow(&s, &why) >= 0) {
         exit_code = supervise(&s);
-        if (!s.ending)
-            supervisor_unmount(options->mountpoint, NULL); /* nothing where it ended by itself */
+        /* Where the mount is gone another may be in its place already: only ours is ours to take down. */
+        if (!s.ending && !mount_is_gone(&s))
+            supervisor_unmount(options->mountpoint, NULL);
     } else {
         log_line(LOG_ERROR, "%s", why_text(&why));
     }

@@ -330,8 +330,9 @@ static void test_handles(void)
     ok(kill_worker(), "the worker is killed");
     is_int(pread(sample, after, sizeof(after), 1), n - 1, "the rest of the sample is as long");
     is_mem(after, before + 1, (size_t)n - 1, "and of the same generation");
-    ok(pread(sample, after, sizeof(after), 0) > 1000, "from its beginning on it is a new one");
-    ok(text_number(after, "generation") > text_number(before, "generation"), "and younger");
+    ok(WAIT_UNTIL(pread(sample, after, sizeof(after), 0) > 1000 &&
+                  text_number(after, "generation") > text_number(before, "generation")),
+       "from its beginning on it is a younger one");
     while (dir && readdir(dir))
         names++;
     is_int(names, METRIC_COUNT + 2, "the directory goes on, with every name");

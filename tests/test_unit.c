@@ -329,10 +329,9 @@ static void test_real(void)
     reads_real("1,5", -EINVAL, 0);
     reads_real(" 1", -EINVAL, 0);
     reads_real("1 ", -EINVAL, 0);
+    /* Where a locale with a decimal comma is installed, it changes nothing. */
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") || setlocale(LC_NUMERIC, "fr_FR.UTF-8"))
         reads_real("0.5", 0, 0.5);
-    else
-        skip(2, "no locale with a decimal comma is installed");
     setlocale(LC_NUMERIC, "C");
 }
 

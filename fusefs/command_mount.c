@@ -17,6 +17,7 @@
 
 #include "fusefs/command.h"
 #include "fusefs/log.h"
+#include "fusefs/node_options.h"
 #include "fusefs/supervisor.h"
 #include "sim/library.h"
 
@@ -44,8 +45,8 @@ static const char help[] =
     "  fakegpufs mount --foreground -c node.yaml\n";
 
 struct options {
-    const char *config, *node, *schemas, *gpus, *model, *profile, *speed, *pid_file, *log,
-        *mountpoint;
+    struct node_options which;
+    const char *node, *schemas, *speed, *pid_file, *log, *mountpoint;
     int dev_mode;
     bool foreground;
 };
@@ -88,7 +89,7 @@ static int parse_options(struct options *o, int argc, char **argv)
     while (r == 0 && (c = getopt_long(argc, argv, "c:fh", longs, NULL)) != -1) {
         switch (c) {
         case 'c':
-            o->config = optarg;
+            o->which.config = optarg;
             break;
         case 'f':
             o->foreground = true;
@@ -100,13 +101,13 @@ static int parse_options(struct options *o, int argc, char **argv)
             o->schemas = optarg;
             break;
         case GPUS:
-            o->gpus = optarg;
+            o->which.gpus = optarg;
             break;
         case MODEL:
-            o->model = optarg;
+            o->which.model = optarg;
             break;
         case PROFILE:
-            o->profile = optarg;
+            o->which.profile = optarg;
             break;
         case SPEED:
             o->speed = optarg;
@@ -140,38 +141,12 @@ static int parse_options(struct options *o, int argc, char **argv)
         o->mountpoint = argv[optind++];
     if (r == 0 && optind < argc)
         return command_usage("mount", "'%s' is not expected", argv[optind]);
-    if (r == 0 && o->config && (o->gpus || o->model || o->profile))
+    if (r == 0 && o->which.config && (o->which.gpus || o->which.model || o->which.profile))
         return command_usage("mount", "--gpus, --model and --profile are for use without --config");
     return r;
 }
 
 /* --- configuration --------------------------------------------------------------------------- */
-
-static void options_yaml(const struct options *o, struct text *out)
-{
-    text_add(out, "gpus: {count: ");
-    bind_print_text(out, o->gpus ? o->gpus : "8");
-    text_add(out, ", model: ");
-    bind_print_text(out, o->model ? o->model : "A100-SXM4-40GB");
-    text_add(out, "}\nprofile: ");
-    bind_print_text(out, o->profile ? o->profile : "idle");
-    text_add(out, "\n");
-}
-
-static int load_config(const struct options *o, struct config_options *how, struct config *cfg,
-                       struct why *why)
-{
-    struct text yaml = TEXT_INIT;
-    int r;
-
-    if (o->config)
-        return config_load(cfg, o->config, how, why);
-    how->name = "options";
-    options_yaml(o, &yaml);
-    r = config_parse(cfg, text_str(&yaml), yaml.length, how, why);
-    text_release(&yaml);
-    return r;
-}
 
 static int choose_dev_mode(const struct options *o, const struct config *cfg)
 {
@@ -306,12 +281,12 @@ static int run(const struct options *o, const struct config *cfg, const struct c
     int r = 0;
 
     /* The worker looks at it later, from wherever it is then. The name itself may be a link that is swapped. */
-    if (o->config)
-        config_path = *o->config == '/' ? strdup(o->config) : NULL;
-    if (o->config && !config_path) {
+    if (o->which.config)
+        config_path = *o->which.config == '/' ? strdup(o->which.config) : NULL;
+    if (o->which.config && !config_path) {
         char *here = getcwd(NULL, 0);
 
-        if (asprintf(&config_path, "%s/%s", here ? here : "", o->config) < 0)
+        if (asprintf(&config_path, "%s/%s", here ? here : "", o->which.config) < 0)
             config_path = NULL;
         free(here);
     }
@@ -344,7 +319,7 @@ int command_mount(int argc, char **argv)
         return r < 0 ? 0 : r;
     how.node = o.node;
     how.schemas = o.schemas;
-    r = load_config(&o, &how, &cfg, &why);
+    r = node_options_load(&o.which, &how, &cfg, &why);
     if (r == 0) {
         r = run(&o, &cfg, &how, &why);
         config_release(&cfg);

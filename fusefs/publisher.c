@@ -337,7 +337,7 @@ static int64_t tick_ns(const struct daemon *d)
 
 struct round {
     int64_t next_ns;
-    uint64_t woken;  /* events up to here have woken the pollers */
+    uint64_t woken; /* events up to here have woken the pollers */
     uint64_t plan_version;
     uint32_t gpus;
 };

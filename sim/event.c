@@ -70,7 +70,8 @@ static void kmsg_line(struct text *out, const struct event *e)
     text_addf(out, "4,%" PRIu64 ",%" PRId64 ",-;NVRM: ", e->number, e->time_ns / 1000);
     switch ((enum event_kind)e->kind) {
     case EVENT_XID:
-        text_addf(out, "Xid (PCI:%04x:%02x:%02x): %" PRId64 ", pid='<unknown>', name=<unknown>, %s\n",
+        text_addf(out,
+                  "Xid (PCI:%04x:%02x:%02x): %" PRId64 ", pid='<unknown>', name=<unknown>, %s\n",
                   e->domain, e->bus, e->device, e->code, e->text);
         break;
     case EVENT_LOST:

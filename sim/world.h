@@ -138,8 +138,8 @@ struct node_plan {
 /* How much of a stream there is, and in which of its two buffers. */
 struct stream_state {
     uint32_t buffer, length;
-    uint64_t lines;   /* that were ever written */
-    uint64_t turns;   /* how often it was started anew */
+    uint64_t lines; /* that were ever written */
+    uint64_t turns; /* how often it was started anew */
 };
 
 enum { APPLIED_KEPT = 32 };
@@ -150,12 +150,13 @@ struct node {
     int64_t now_ns;      /* simulated time */
     double speed;
     int32_t paused;
-    double due_ns;          /* simulated time that has passed but is not yet a whole step */
-    uint64_t events;        /* events that have happened */
+    double due_ns;   /* simulated time that has passed but is not yet a whole step */
+    uint64_t events; /* events that have happened */
     struct stream_state streams[STREAMS];
     uint64_t next_workload, next_gpu; /* ids */
-    int64_t run_until_ns;   /* a `step` command is under way until then */
-    uint64_t applied[APPLIED_KEPT]; /* requests whose effect is in this world, newest overwriting oldest */
+    int64_t run_until_ns;             /* a `step` command is under way until then */
+    uint64_t applied
+        [APPLIED_KEPT]; /* requests whose effect is in this world, newest overwriting oldest */
     uint32_t next_applied;
 };
 

@@ -13,8 +13,8 @@ enum { EXIT_USAGE = 64 }; /* as in sysexits.h */
 
 typedef int command_fn(int argc, char **argv);
 
-command_fn command_mount, command_umount, command_models, command_metrics, command_config,
-    command_simulate;
+command_fn command_mount, command_umount, command_models, command_metrics, command_paths,
+    command_config, command_simulate;
 
 /* "fakegpufs NAME: sentence" on standard error; returns EXIT_USAGE. */
 int command_usage(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -61,23 +61,49 @@ int command_models(int argc, char **argv)
 
 /* --- metrics --------------------------------------------------------------------------------- */
 
+static const char *kind_name(const struct metric_info *m)
+{
+    return m->kind == METRIC_KIND_COUNTER ? "counter" : "gauge";
+}
+
+static void print_metric(const struct metric_info *m)
+{
+    printf("%-40s %-7s %-16s %5d %-42s %s\n", m->name, kind_name(m), unit_name(m->unit), m->dcgm_id,
+           m->dcgm_id ? m->dcgm_name : "-", m->help);
+}
+
+static void print_metric_markdown(const struct metric_info *m)
+{
+    printf("| `%s` | %s | %s | %s | ", m->name, unit_name(m->unit), kind_name(m),
+           m->flags & METRIC_FLAG_PIN ? "yes" : "");
+    if (m->dcgm_id)
+        printf("%d `%s` | ", m->dcgm_id, m->dcgm_name);
+    else
+        printf("| ");
+    for (const char *p = m->help; *p; p++)
+        printf(*p == '|' ? "\\%c" : "%c", *p);
+    printf(" |\n");
+}
+
 int command_metrics(int argc, char **argv)
 {
+    bool markdown = argc > 1 && !strcmp(argv[1], "--markdown");
+
     if (is_help(argc, argv)) {
-        printf("usage: fakegpufs metrics\n\n"
-               "Lists every metric: its file, kind, unit and DCGM field.\n\n"
-               "examples:\n  fakegpufs metrics\n  fakegpufs metrics | grep ecc\n");
+        printf(
+            "usage: fakegpufs metrics [--markdown]\n\n"
+            "Lists every metric: its file, kind, unit and DCGM field; with --markdown as a table\n"
+            "for a page, which also says what a profile or the configuration may pin.\n\n"
+            "examples:\n  fakegpufs metrics | grep ecc\n  fakegpufs metrics --markdown\n");
         return 0;
     }
-    if (argc > 1)
-        return command_usage("metrics", "takes no argument");
-    for (int i = 0; i < METRIC_COUNT; i++) {
-        const struct metric_info *m = &metric_infos[i];
-
-        printf("%-40s %-7s %-16s %5d %-42s %s\n", m->name,
-               m->kind == METRIC_KIND_COUNTER ? "counter" : "gauge", unit_name(m->unit), m->dcgm_id,
-               m->dcgm_id ? m->dcgm_name : "-", m->help);
-    }
+    if (argc > 2 || (argc > 1 && !markdown))
+        return command_usage("metrics", "'%s' is not expected", argv[argc - 1]);
+    if (markdown)
+        printf("| file | unit | kind | pin | DCGM | what it is |\n"
+               "| --- | --- | --- | --- | --- | --- |\n");
+    for (int i = 0; i < METRIC_COUNT; i++)
+        (markdown ? print_metric_markdown : print_metric)(&metric_infos[i]);
     return 0;
 }
 

@@ -20,6 +20,7 @@ static const struct {
     { "config", command_config, "check, show or describe a configuration" },
     { "models", command_models, "list the GPU models" },
     { "metrics", command_metrics, "list the metrics" },
+    { "paths", command_paths, "list the paths of a mount" },
 };
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };

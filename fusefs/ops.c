@@ -117,7 +117,9 @@ void daemon_fill_attr(const struct daemon *d, const struct place *p, struct stat
 /* What may vanish or change under its name is asked for each time; all else is remembered for long. */
 double daemon_entry_timeout(const struct place *p)
 {
-    if (p->cx.workload >= 0 || p->cx.gi >= 0 || !tree_lasts(p))
+    bool link = p->cx.def && S_ISLNK(p->cx.def->mode);
+
+    if (p->cx.workload >= 0 || p->cx.gi >= 0 || (p->cx.gpu >= 0 && link) || !tree_lasts(p))
         return 0;
     return p->cx.gpu >= 0 ? 1 : 3600;
 }

@@ -339,8 +339,25 @@ struct round {
     int64_t next_ns;
     uint64_t woken; /* events up to here have woken the pollers */
     uint64_t plan_version;
+    uint64_t gpu_set; /* which GPUs there are, in their order, as one number */
     uint32_t gpus;
 };
+
+/* Whether other GPUs are there than in the round before; the first round of a worker cannot know. */
+static bool note_gpus(const struct world *w, struct round *r)
+{
+    const struct gpu_plan *plans = world_gpu_plans(w);
+    uint64_t before = r->gpu_set;
+
+    if (w->plan_version == r->plan_version)
+        return false;
+    r->plan_version = w->plan_version;
+    r->gpus = w->used[SECTION_GPUS];
+    r->gpu_set = 1;
+    for (uint32_t i = 0; i < r->gpus; i++)
+        r->gpu_set = r->gpu_set * UINT64_C(0x100000001b3) + plans[i].id;
+    return r->gpu_set != before;
+}
 
 static struct command *take_commands(struct daemon *d)
 {
@@ -378,12 +395,10 @@ static void round_run(struct daemon *d, struct round *r)
     ready = take_ready(d);
     wake = sim_world(d->sim)->node.events != r->woken;
     r->woken = sim_world(d->sim)->node.events;
-    renamed = sim_world(d->sim)->plan_version != r->plan_version;
-    r->plan_version = sim_world(d->sim)->plan_version;
-    r->gpus = sim_world(d->sim)->used[SECTION_GPUS];
+    renamed = note_gpus(sim_world(d->sim), r);
     pthread_mutex_unlock(&d->lock);
 
-    if (renamed && r->gpus != gpus_before)
+    if (renamed)
         forget_names(d, gpus_before, r->gpus);
     pages_publish(d, &push);
     for (; commands; commands = next) {
@@ -407,8 +422,6 @@ void *publisher_main(void *daemon)
     /* Of what the worker before had pushed some pages may be a turn behind: all are asked for anew. */
     fuse_lowlevel_notify_inval_inode(d->se, tree_ino("snapshot", 0), 0, 0);
     pthread_mutex_lock(&d->lock);
-    r.plan_version = sim_world(d->sim)->plan_version;
-    r.gpus = sim_world(d->sim)->used[SECTION_GPUS];
     while (!d->stop)
         round_run(d, &r);
     pthread_mutex_unlock(&d->lock);

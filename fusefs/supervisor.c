@@ -305,6 +305,8 @@ static void pass_file(struct supervisor *s)
                     SHARED_CONFIG_BYTES);
     if (r < 0) {
         log_line(LOG_ERROR, "configuration not applied: %s", why_text(&why));
+    } else if (length == 0) {
+        free(text); /* just being written: it will change again */
     } else {
         memcpy(shared->file, text, length);
         shared->file_length = (uint32_t)length;

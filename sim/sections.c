@@ -5,16 +5,21 @@
  */
 #include "sim/sections.h"
 
+/*
+ * All is appended in order and stays so: what lies further back in a section refers further back. So
+ * those that must follow are the last ones, and a cut near the end costs little.
+ */
 void section_cut_signals(struct world *w, uint32_t first, uint32_t n)
 {
+    struct phase *phases = world_phases(w);
     struct workload *workloads = world_workloads(w);
 
     SECTION_CUT(w, SIGNALS, signals, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_PHASES]; k++)
-        section_shift(&world_phases(w)[k].first, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_WORKLOADS]; k++) {
-        section_shift(&workloads[k].first_signal, first, n);
-        if (workloads[k].memory_signal > (int32_t)first)
+    for (uint32_t k = w->used[SECTION_PHASES]; k-- > 0 && phases[k].first > first;)
+        phases[k].first -= n;
+    for (uint32_t k = w->used[SECTION_WORKLOADS]; k-- > 0 && workloads[k].first_signal > first;) {
+        workloads[k].first_signal -= n;
+        if (workloads[k].memory_signal >= 0)
             workloads[k].memory_signal -= (int32_t)n;
     }
     section_shift(&w->node_plan.first_signal, first, n);
@@ -26,13 +31,16 @@ void section_cut_signals(struct world *w, uint32_t first, uint32_t n)
 
 void section_cut_phases(struct world *w, uint32_t first, uint32_t n)
 {
+    struct workload *workloads = world_workloads(w);
+    struct signal *pins = &world_signals(w)[w->node_plan.first_signal];
+
     SECTION_CUT(w, PHASES, phases, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_SIGNALS]; k++)
-        section_shift(&world_signals(w)[k].first, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_WORKLOADS]; k++)
-        section_shift(&world_workloads(w)[k].first_phase, first, n);
-    for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++)
+    for (uint32_t k = 0; k < w->node_plan.signal_count; k++)
+        section_shift(&pins[k].first, first, n); /* only pins are timelines */
+    for (uint32_t k = w->used[SECTION_WORKLOADS]; k-- > 0 && workloads[k].first_phase > first;) {
+        workloads[k].first_phase -= n;
         section_shift(&world_runs(w)[k].phase, first, n);
+    }
     section_shift(&w->node_plan.first_phase, first, n);
 }
 

@@ -26,13 +26,12 @@ void workload_cut(struct world *w, uint32_t k)
     SECTION_CUT(w, LIMITS, limits, plan.first_limit, plan.limit_count);
     SECTION_CUT(w, WORKLOADS, workloads, k, 1);
     SECTION_CUT(w, RUNS, runs, k, 1);
-    for (uint32_t j = 0; j < w->used[SECTION_RUNS]; j++) {
-        section_shift(&world_runs(w)[j].first_share, run.first_share, run.share_count);
-        section_shift(&world_workloads(w)[j].first_limit, plan.first_limit, plan.limit_count);
+    for (uint32_t j = k; j < w->used[SECTION_RUNS]; j++) {
+        world_runs(w)[j].first_share -= run.share_count;
+        world_workloads(w)[j].first_limit -= plan.limit_count;
     }
-    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++)
-        if (world_shares(w)[s].run > k)
-            world_shares(w)[s].run--;
+    for (uint32_t s = run.first_share; s < w->used[SECTION_SHARES]; s++)
+        world_shares(w)[s].run--;
     section_cut_signals(w, plan.first_signal, plan.signal_count);
     section_cut_phases(w, plan.first_phase, plan.phase_count);
     world_plan_changed(w);

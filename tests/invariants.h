@@ -90,6 +90,7 @@ static inline void invariant_signals(struct invariants *iv, const struct world *
 
         HOLDS(iv, invariant_inside(w, SECTION_SIGNALS, p->first, p->count),
               "the signals of phase %u are %u and %u more", k, p->first, p->count);
+        HOLDS(iv, !k || p[-1].first <= p->first, "phase %u refers before phase %u", k, k - 1);
     }
 }
 
@@ -155,6 +156,13 @@ static inline void invariant_workload(struct invariants *iv, const struct world 
           plan->first_limit);
     HOLDS(iv, plan->memory_signal < (int)w->used[SECTION_SIGNALS],
           "the memory of workload '%s' is signal %d", plan->name, plan->memory_signal);
+    if (k)
+        HOLDS(iv,
+              plan[-1].first_signal <= plan->first_signal &&
+                  plan[-1].first_phase <= plan->first_phase &&
+                  plan[-1].first_limit <= plan->first_limit &&
+                  world_runs(w)[k - 1].first_share <= world_runs(w)[k].first_share,
+              "workload '%s' refers before the one before it", plan->name);
 }
 
 static inline void invariant_run(struct invariants *iv, const struct world *w, uint32_t k)

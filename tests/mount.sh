@@ -22,6 +22,7 @@ mkdir "$mnt"
 mount_pid=  # of the supervisor that mount_up started
 mount_owned=() # other processes to end
 output=/dev/null
+mount_deaths=
 
 at_exit mount_cleanup
 
@@ -107,9 +108,13 @@ mount_up() {
     mount_pid=$(cat "$dir/pid")
 }
 
-# mount_down: unmounts $mnt and waits for its daemon.
+# mount_down: unmounts $mnt and waits for its daemon. A worker that died on the way is not forgotten:
+# the mount hides it well, but $mount_deaths has what the log says of it.
 mount_down() {
     bounded "$fakegpufs" umount "$mnt" && wait_gone "$mount_pid" && mount_pid=
+    local status=$?
+    mount_deaths+=$(grep -E 'the worker|ERROR: |WARNING: |runtime error' "$dir/log")
+    return $status
 }
 
 # worker_of [PID]: the worker of a supervisor.

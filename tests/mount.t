@@ -278,4 +278,5 @@ else
     is "$(sed -n 8p <<<"$said")" 0 'he unmounts'
 fi
 
+is "$mount_deaths" '' 'no worker died'
 tap_done

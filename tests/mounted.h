@@ -363,14 +363,37 @@ static inline void mounted_up_with(const char *const *options)
     fclose(f);
 }
 
-/* Unmounts; whether the daemon ended. */
+/* Unmounts; whether the daemon ended, and no worker before that but those that were killed. */
 static inline bool mounted_down(void)
 {
     char *argv[] = { (char *)"fakegpufs", (char *)"umount", mounted.root, NULL };
     bool ended = mounted_run(argv) == 0 && WAIT_UNTIL(process_gone(mounted.supervisor));
 
+    char *log = NULL, line[1024];
+    size_t size;
+    int lines = 0; /* to show from here on */
+    FILE *f, *shown = open_memstream(&log, &size);
+
     if (ended)
         mounted.supervisor = 0;
+    f = fopen(mounted.log, "re");
+    while (f && shown && fgets(line, sizeof(line), f)) {
+        if (!strstr(line, "was killed by signal 9 ") && !strstr(line, "keeps dying") &&
+            (strstr(line, "the worker") || strstr(line, "ERROR: ") || strstr(line, "WARNING: ") ||
+             strstr(line, "runtime error")))
+            lines = 60;
+        if (lines-- > 0)
+            fputs(line, shown);
+    }
+    if (f)
+        fclose(f);
+    if (shown)
+        fclose(shown);
+    if (log && *log) {
+        diag("%s", log);
+        ended = false;
+    }
+    free(log);
     return ended;
 }
 

@@ -239,4 +239,5 @@ shows '%F %t:%T' dev/nvidiactl 'character special file 1:3'
 echo text >"$mnt/dev/nvidia0"; ok $? 'null devices swallow what is written'
 mount_down
 
+is "$mount_deaths" '' 'no worker died'
 tap_done

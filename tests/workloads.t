@@ -241,4 +241,5 @@ is "$(cat "$mnt/gpus/0/metrics/utilization_gpu_percent")" 0 'and the mount serve
 stop_background
 mount_down; ok $? 'until it is unmounted'
 
+is "$mount_deaths" '' 'no worker died'
 tap_done

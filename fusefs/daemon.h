@@ -46,12 +46,19 @@ struct command {
     struct command *next;
 };
 
+/* A place in a stream: behind so many bytes, of the log that was started so often. */
+struct stream_at {
+    uint64_t turns;
+    int64_t position;
+};
+
 /* A read of a stream that waits for more. */
 struct waiting_read {
     fuse_req_t req;
     uint64_t handle;
     uint64_t ino;
-    off_t offset;
+    off_t offset; /* of the file */
+    struct stream_at at;
     size_t size;
     bool interrupted;
     struct waiting_read *next;
@@ -64,6 +71,10 @@ struct handle {
     struct text text; /* what was rendered at offset 0; directories: the listing */
     bool rendered;
     uint64_t seen; /* streams: offset behind what was read; state files: the state that was read */
+    /* streams: which log its offsets count in, and the offset of that log's beginning */
+    uint64_t turns;
+    off_t base;
+    bool placed;
     struct handle *next;
 };
 
@@ -88,6 +99,8 @@ struct daemon {
     struct snapshot_page *pages;
     size_t page_count;
     uint64_t pages_generation;
+    bool
+        connected; /* the library has seen the kernel's INIT: before that it sends no notification */
     bool stop;
 
     /* the server's own */
@@ -114,9 +127,15 @@ struct handle *handle_get(struct daemon *d, uint64_t number, uint64_t ino);
 void handle_keep(struct daemon *d, const struct handle *h); /* its text, for the next worker */
 void handle_drop(struct daemon *d, uint64_t number);
 
-/* streams.c: with the lock held. Returns how much of a stream can be read from offset on; -EPIPE. */
-int64_t stream_available(const struct daemon *d, const struct place *place, off_t offset,
-                         const char **text);
+/* streams.c: with the lock held. Where a handle's file offset leads; what can be read from there, or -EPIPE
+ * when the log was started anew; and after that answer, where it goes on. */
+int64_t stream_length(const struct daemon *d, const struct place *place);
+struct stream_at stream_place(const struct daemon *d, const struct place *place, struct handle *h,
+                              off_t offset);
+int64_t stream_available(const struct daemon *d, const struct place *place,
+                         const struct stream_at *at, const char **text);
+void stream_begin_anew(const struct daemon *d, const struct place *place, struct handle *h,
+                       off_t offset);
 void stream_reply(struct daemon *d, struct waiting_read *read); /* takes it; without the lock */
 
 /* pages.c: a new turn of the snapshot on its way to its readers. */

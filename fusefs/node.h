@@ -75,7 +75,6 @@ enum node_flags {
     NODE_BINARY = 1 << 5,    /* exactly as rendered; st_size is `arg` */
     NODE_ATTACH = 1 << 6,    /* open ties the workload's life to the opener */
     NODE_POLL = 1 << 7,      /* wakes pollers when its workload changes state */
-    NODE_OWNED = 1 << 8,     /* belongs to the workload's owner */
 };
 
 /*

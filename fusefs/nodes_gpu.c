@@ -363,6 +363,8 @@ static int store_application_clocks(const struct node_ctx *cx, const char *text,
     int64_t memory, sm;
     int r = parse_lock(text, &memory, &sm, why);
 
+    if (r == 0 && memory && !strpbrk(text, " ,"))
+        r = why_set(why, EINVAL, "'%s' is one clock; allowed: MEMORY SM in MHz, or off", text);
     return r < 0 ? r : sim_set_application_clocks(cx->sim, cx->gpu, memory, sm, why);
 }
 

@@ -338,6 +338,9 @@ static int show_modules(const struct node_ctx *cx, struct text *out)
     { .path = "proc/driver/nvidia/gpus/%b/" name, .mode = 0444, .show = what, .exists = there }
 #define CAPABILITY(name, permissions, minor) \
     { .path = "proc/driver/" name, .mode = 0444, .show = show_capability, .arg = (permissions) << 20 | (minor) }
+#define INSTANCE(name) \
+    { .path = "proc/driver/nvidia/capabilities/gpu%m/mig/" name, .mode = 0444, .show = show_capability, \
+      .arg = (int64_t)0444 << 20, .exists = gpu_is_present }
 
 const struct node_def proc_nodes[] = {
     PROC("devices", show_devices),
@@ -353,8 +356,8 @@ const struct node_def proc_nodes[] = {
     GPU("numa_status", show_numa_status, is_coherent_present),
     CAPABILITY("nvidia/capabilities/mig/config", 0400, MINOR_MIG_CONFIG),
     CAPABILITY("nvidia/capabilities/mig/monitor", 0444, MINOR_MIG_MONITOR),
-    CAPABILITY("nvidia/capabilities/gpu%m/mig/gi%g/access", 0444, 0),
-    CAPABILITY("nvidia/capabilities/gpu%m/mig/gi%g/ci%c/access", 0444, 0),
+    INSTANCE("gi%g/access"),
+    INSTANCE("gi%g/ci%c/access"),
     CAPABILITY("nvidia/capabilities/fabric-imex-mgmt", 0400, MINOR_IMEX),
     CAPABILITY("nvidia-nvlink/capabilities/fabric-mgmt", 0400, MINOR_FABRIC),
     PROC("driver/nvidia-caps/mig-minors", show_mig_minors),

@@ -246,6 +246,17 @@ static void take_activity(struct workload_spec *to, const struct workload_spec *
         to->memory = from->memory;
 }
 
+/* Whether it gives keys that an activity has no business with. */
+static bool says_more(const struct workload_spec *spec)
+{
+    struct workload_spec rest = *spec;
+
+    bind_mark(&workload_table, &rest, "activity", false);
+    bind_mark(&workload_table, &rest, "repeat", false);
+    bind_mark(&workload_table, &rest, "memory", false);
+    return rest.head.set != 0;
+}
+
 /* An activity may bring `repeat` along, so it is read as a whole. */
 static int store_activity(const struct node_ctx *cx, const char *text, struct why *why)
 {
@@ -256,6 +267,10 @@ static int store_activity(const struct node_ctx *cx, const char *text, struct wh
         r = why_set(
             why, EINVAL,
             "an activity is needed, for example [{time: 10m, utilization: 80}] or 80:5:10m");
+    if (r == 0 && says_more(&part.spec))
+        r = why_set(why, EINVAL,
+                    "an activity may bring 'repeat' and 'memory' along; other keys have files of "
+                    "their own");
     if (r == 0)
         r = store_part(cx, &part.spec, take_activity, true, why);
     describe_end(&part);
@@ -315,17 +330,18 @@ static void take_devices(struct workload_spec *to, const struct workload_spec *f
 /* "0,1", "all", UUIDs, bus ids (which hold colons, so each is quoted). */
 static int store_devices(const struct node_ctx *cx, const char *text, struct why *why)
 {
+    static const char separators[] = ", \t\n[]\"";
     struct text yaml = TEXT_INIT;
     int r;
 
-    text_add(&yaml, "[\"");
-    for (; *text; text++) {
-        if (*text == ',' || *text == ' ')
-            text_add(&yaml, "\", \"");
-        else if (!strchr("[]\"", *text))
-            text_addn(&yaml, text, 1);
+    text_add(&yaml, "[");
+    while (*(text += strspn(text, separators))) {
+        size_t n = strcspn(text, separators);
+
+        text_addf(&yaml, "%s\"%.*s\"", yaml.length > 1 ? ", " : "", (int)n, text);
+        text += n;
     }
-    text_add(&yaml, "\"]");
+    text_add(&yaml, "]");
     r = store_key(cx, "devices", text_str(&yaml), take_devices, true, why);
     text_release(&yaml);
     return r;
@@ -337,10 +353,12 @@ static int store_identity(const struct node_ctx *cx, const char *key, const char
 {
     struct described part = { .arena = ARENA_INIT }, d;
     struct text quoted = TEXT_INIT;
+    /* Nothing, or the dash that stands for it, takes the name away. */
+    bool none = !*text || !strcmp(text, "-");
     int r;
 
     bind_print_text(&quoted, text);
-    r = parse_part(cx, key, text_str(&quoted), &part, why);
+    r = none ? 0 : parse_part(cx, key, text_str(&quoted), &part, why);
     text_release(&quoted);
     if (r == 0) {
         r = describe(cx, &d);
@@ -394,7 +412,7 @@ static int store_pid(const struct node_ctx *cx, const char *text, struct why *wh
 }
 
 /* clang-format off */
-#define CONFIGURE(name) { "workloads/%w/" #name, 0644, show_##name, store_##name, 0, NODE_OWNED, NULL }
+#define CONFIGURE(name) { "workloads/%w/" #name, 0644, show_##name, store_##name, 0, 0, NULL }
 
 const struct node_def workload_nodes[] = {
     CONFIGURE(devices),
@@ -406,10 +424,10 @@ const struct node_def workload_nodes[] = {
     CONFIGURE(pod),
     CONFIGURE(container),
     CONFIGURE(pid),
-    { "workloads/%w/state", 0444, show_state, NULL, 0, NODE_OWNED | NODE_POLL, NULL },
-    { "workloads/%w/progress", 0444, show_progress, NULL, 0, NODE_OWNED, NULL },
-    { "workloads/%w/attach", 0644, show_attach, NULL, 0, NODE_OWNED | NODE_ATTACH, NULL },
-    { "workloads/%w/last_error", 0444, show_last_error, NULL, 0, NODE_OWNED, NULL },
+    { "workloads/%w/state", 0444, show_state, NULL, 0, NODE_POLL, NULL },
+    { "workloads/%w/progress", 0444, show_progress, NULL, 0, 0, NULL },
+    { "workloads/%w/attach", 0644, show_attach, NULL, 0, NODE_ATTACH, NULL },
+    { "workloads/%w/last_error", 0444, show_last_error, NULL, 0, 0, NULL },
     { 0 },
 };
 /* clang-format on */

@@ -76,12 +76,11 @@ static off_t size_of(const struct daemon *d, const struct place *p)
     struct text text = TEXT_INIT;
     struct stat host;
     off_t size = TEXT_SIZE;
-    const char *bytes;
 
     if (def->flags & NODE_SNAPSHOT)
         return (off_t)d->page_count * SNAPSHOT_PAGE;
     if (def->flags & NODE_STREAM)
-        return stream_available(d, p, 0, &bytes);
+        return stream_length(d, p);
     if (def->flags & NODE_BINARY)
         return def->arg;
     if (!S_ISLNK(def->mode) && !(def->flags & NODE_HOST_FILE))
@@ -460,7 +459,8 @@ static bool opens_by_command(const struct place *p, const struct fuse_file_info 
 {
     if (p->cx.def->flags & NODE_ATTACH && (fi->flags & O_ACCMODE) != O_RDONLY)
         *kind = COMMAND_ATTACH;
-    else if (p->cx.def->flags & NODE_DEVICE && p->cx.host->dev_mode == DEV_FILE && p->cx.gpu >= 0)
+    else if (p->cx.def->flags & NODE_DEVICE && p->cx.host->dev_mode == DEV_FILE && p->cx.gpu >= 0 &&
+             p->cx.gi < 0)
         *kind = COMMAND_OPEN_DEVICE;
     else
         return false;
@@ -479,6 +479,14 @@ static void set_caching(struct daemon *d, const struct place *p, struct fuse_fil
         pages_render(d);
 }
 
+/* Root may open anything to write. What takes no command is refused here: the page of a cached file that
+ * waits to be written would stop the publisher. */
+static bool may_open(const struct place *p, const struct fuse_file_info *fi)
+{
+    return (fi->flags & O_ACCMODE) == O_RDONLY || p->cx.def->store ||
+           p->cx.def->flags & (NODE_ATTACH | NODE_DEVICE);
+}
+
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     struct daemon *d = daemon_of(req);
@@ -491,6 +499,10 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         return;
     if (p.directory) {
         answer(req, d, EISDIR);
+        return;
+    }
+    if (!may_open(&p, fi)) {
+        answer(req, d, EPERM);
         return;
     }
     h = handle_new(d, ino);
@@ -648,7 +660,7 @@ static void wait_for_more(struct daemon *d, const struct place *p, struct waitin
     /* Before it is in the list: there it is the publisher's, who answers and frees it. */
     fuse_req_interrupt_func(w->req, read_interrupted, d);
     pthread_mutex_lock(&d->lock);
-    more = stream_available(d, p, w->offset, &text) != 0;
+    more = stream_available(d, p, &w->at, &text) != 0;
     if (!more) {
         w->interrupted = fuse_req_interrupted(w->req);
         w->next = d->waiting;
@@ -663,25 +675,27 @@ static void wait_for_more(struct daemon *d, const struct place *p, struct waitin
 static void read_stream(fuse_req_t req, struct daemon *d, const struct place *p, size_t size,
                         off_t off, const struct fuse_file_info *fi)
 {
-    struct waiting_read *w;
+    struct handle *h = handle_get(d, fi->fh, p->ino);
+    struct waiting_read *w = calloc(1, sizeof(*w));
+    struct stream_at at;
     const char *text;
-    int64_t n = stream_available(d, p, off, &text);
+    int64_t n;
 
-    if (n == 0 && fi->flags & O_NONBLOCK) {
-        struct handle *h = handle_get(d, fi->fh, p->ino);
-
-        if (h)
-            h->seen = (uint64_t)off;
-        answer(req, d, EAGAIN);
-        return;
-    }
-    w = calloc(1, sizeof(*w));
-    if (!w) {
+    if (!h || !w) {
+        free(w);
         answer(req, d, ENOMEM);
         return;
     }
+    at = stream_place(d, p, h, off);
+    n = stream_available(d, p, &at, &text);
+    if (n == 0 && fi->flags & O_NONBLOCK) {
+        free(w);
+        h->seen = (uint64_t)at.position;
+        answer(req, d, EAGAIN);
+        return;
+    }
     *w = (struct waiting_read){
-        .req = req, .handle = fi->fh, .ino = p->ino, .offset = off, .size = size
+        .req = req, .handle = fi->fh, .ino = p->ino, .offset = off, .at = at, .size = size
     };
     pthread_mutex_unlock(&d->lock);
     if (n == 0)
@@ -742,9 +756,11 @@ static unsigned poll_events(struct daemon *d, const struct place *p, uint64_t fh
     if (p->directory || !h)
         return POLLIN | POLLOUT;
     if (p->cx.def->flags & NODE_STREAM) {
-        int64_t n = stream_available(d, p, (off_t)h->seen, &text);
+        struct stream_at at = { h->placed ? h->turns
+                                          : p->cx.world->node.streams[p->cx.def->arg].turns,
+                                (int64_t)h->seen };
 
-        return n ? POLLIN | POLLRDNORM : 0;
+        return stream_available(d, p, &at, &text) ? POLLIN | POLLRDNORM : 0;
     }
     if (p->cx.def->flags & NODE_POLL)
         return h->seen == p->cx.run->state + 1 ? 0 : POLLIN | POLLRDNORM | POLLPRI;
@@ -888,6 +904,14 @@ const struct fuse_lowlevel_ops daemon_ops = {
 
 /* --- the loop -------------------------------------------------------------------------------- */
 
+static void say_connected(struct daemon *d)
+{
+    pthread_mutex_lock(&d->lock);
+    d->connected = true;
+    pthread_cond_signal(&d->wake);
+    pthread_mutex_unlock(&d->lock);
+}
+
 int daemon_serve(struct daemon *d)
 {
     struct fuse_buf buf = { .mem = NULL };
@@ -901,6 +925,8 @@ int daemon_serve(struct daemon *d)
             break; /* -ENODEV: the mount is gone */
         d->request = connection_request(buf.mem, &d->resent);
         fuse_session_process_buf(d->se, &buf);
+        if (!d->connected)
+            say_connected(d);
         connection_resume(&d->connection);
     }
     free(buf.mem);

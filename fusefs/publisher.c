@@ -211,7 +211,7 @@ static struct waiting_read *take_ready(struct daemon *d)
         struct place p;
         const char *text;
         bool now = w->interrupted || tree_resolve(&view, w->ino, &p) < 0 ||
-                   stream_available(d, &p, w->offset, &text) != 0;
+                   stream_available(d, &p, &w->at, &text) != 0;
 
         if (!now) {
             at = &w->next;
@@ -418,6 +418,8 @@ void *publisher_main(void *daemon)
 
     pthread_mutex_lock(&d->lock);
     sim_resume(d->sim);
+    while (!d->connected && !d->stop)
+        pthread_cond_wait(&d->wake, &d->lock);
     pthread_mutex_unlock(&d->lock);
     /* Of what the worker before had pushed some pages may be a turn behind: all are asked for anew. */
     fuse_lowlevel_notify_inval_inode(d->se, tree_ino("snapshot", 0), 0, 0);

@@ -79,7 +79,8 @@ static void kmsg_line(struct text *out, const struct event *e)
         text_addf(out, "%04x:%02x:%02x: has fallen off the bus.\n", e->domain, e->bus, e->device);
         break;
     case EVENT_DRIVER:
-        text_addf(out, "loading NVIDIA UNIX Kernel Module for x86_64  %s\n", e->text);
+        text_addf(out, "loading NVIDIA UNIX %s  %s\n",
+                  e->code ? "x86_64 Kernel Module" : "Open Kernel Module for x86_64", e->text);
         break;
     case EVENT_GPU_REMOVED:
         text_add(out, "GPU ");

@@ -2,7 +2,7 @@
  * Mig: GPU instances and compute instances of a GPU whose MIG mode is on.
  *
  * An instance takes a run of memory slices (its placement) and some compute slices; which profiles there
- * are and where they can begin, the model says. Commands, one per line:
+ * are and where they can begin, the model says. Commands:
  *
  *     create 3g.20gb         a GPU instance (by profile name or number) with one compute instance on all of it
  *     create 3g.20gb at 4    at that memory slice

@@ -574,8 +574,10 @@ static void say_applied(struct applying *a)
 {
     struct event e = { .kind = a->before ? EVENT_CONFIG : EVENT_DRIVER, .gpu = -1 };
 
-    if (!a->before)
+    if (!a->before) {
+        e.code = a->cfg->driver.kernel_module; /* 0: the open one */
         snprintf(e.text, sizeof(e.text), "%s", a->cfg->driver.version);
+    }
     world_event(a->st.store, a->st.world, &e);
 }
 

@@ -122,9 +122,14 @@ void sim_run(struct sim *sim, int64_t ns)
 
 int64_t sim_advance(struct sim *sim, int64_t real_ns)
 {
-    struct world *next = world_begin(&sim->store, NULL, NULL);
-    int64_t steps = clock_due(&next->node, real_ns, next->node_plan.step_ns, STEPS_AT_ONCE);
+    const struct node *now = &sim_world(sim)->node;
+    struct world *next;
+    int64_t steps;
 
+    if (now->paused || now->speed == 0)
+        return 0; /* nothing moves, and no reader need look again */
+    next = world_begin(&sim->store, NULL, NULL);
+    steps = clock_due(&next->node, real_ns, next->node_plan.step_ns, STEPS_AT_ONCE);
     world_commit(&sim->store, next);
     for (int64_t i = 0; i < steps; i++)
         sim_step(sim);

@@ -368,7 +368,6 @@ static inline bool mounted_down(void)
 {
     char *argv[] = { (char *)"fakegpufs", (char *)"umount", mounted.root, NULL };
     bool ended = mounted_run(argv) == 0 && WAIT_UNTIL(process_gone(mounted.supervisor));
-
     char *log = NULL, line[1024];
     size_t size;
     int lines = 0; /* to show from here on */

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,7 +36,8 @@ struct identity_text {
 static struct {
     pthread_rwlock_t lock;
     int users; /* inits without their shutdown */
-    struct reader *reader;
+    struct reader *reader; /* NULL while there is no mount */
+    dev_t device;          /* of the mount that `reader` reads */
     char root[PATH_MAX];
     int64_t checked_us; /* when the mount was last seen to be the one at `root` */
 
@@ -223,21 +225,35 @@ static void forget_texts(void)
     state.text_count = 0;
 }
 
-static int open_mount(void)
-{
-    int result = reader_open(&state.reader, state.root);
-
-    if (result < 0)
-        return result == -EPROTO || result == -ENOMEM || result == -EACCES ? result : -ENOTCONN;
-    state.checked_us = now_us();
-    return 0;
-}
-
 static void close_mount(void)
 {
     reader_close(state.reader);
     state.reader = NULL;
     forget_texts();
+}
+
+/* The device number of the mount that is at the root now; 0 when there is none. */
+static dev_t mounted_device(void)
+{
+    struct stat st;
+    char path[PATH_MAX + 16];
+
+    snprintf(path, sizeof(path), "%s/snapshot", state.root);
+    return stat(path, &st) == 0 ? st.st_dev : 0;
+}
+
+/* Opens the mount that is at the root now, instead of the one that was. */
+static int open_mount(void)
+{
+    int result;
+
+    close_mount();
+    state.device = mounted_device();
+    result = reader_open(&state.reader, state.root);
+    __atomic_store_n(&state.checked_us, now_us(), __ATOMIC_RELAXED);
+    if (result < 0)
+        state.reader = NULL;
+    return result == 0 || result == -EPROTO || result == -ENOMEM || result == -EACCES ? result : -ENOTCONN;
 }
 
 static int first_init(void)
@@ -441,20 +457,6 @@ static bool is_gone(int result)
            result == -ESTALE || result == -EBADF;
 }
 
-/* Closes what is lost and opens what is there now. */
-static int reopen(void)
-{
-    struct reader *fresh;
-    int result = reader_open(&fresh, state.root);
-
-    if (result < 0)
-        return result == -EPROTO ? result : -ENOTCONN;
-    close_mount();
-    state.reader = fresh;
-    state.checked_us = now_us();
-    return 0;
-}
-
 /* The GPU is not where it was: finds it by its UUID. -ENODEV when it is gone. */
 static int find_gpu(nvmlDevice_t device, struct reader_gpu *gpu)
 {
@@ -475,38 +477,39 @@ static int read_again(nvmlDevice_t device, struct reader_gpu *gpu, int result)
     lock_alone();
     if (!state.users)
         result = -ENOTCONN;
-    else if (!is_gone(result) || (result = reopen()) == 0)
+    else if (!is_gone(result) || (result = open_mount()) == 0)
         result = find_gpu(device, gpu);
     unlock();
     return result;
 }
 
-/* A page cache outlives its daemon: now and then the mount itself is asked. */
+/* An open file keeps an unmounted daemon alive: now and then somebody must look which one is mounted. */
 static bool is_due(void)
 {
     enum { PERIOD_US = 500000 };
+    int64_t checked = __atomic_load_n(&state.checked_us, __ATOMIC_RELAXED), now;
     struct timespec ts;
-    int64_t now;
 
     clock_gettime(CLOCK_REALTIME_COARSE, &ts);
     now = ts.tv_sec * INT64_C(1000000) + ts.tv_nsec / 1000;
-    return now - __atomic_load_n(&state.checked_us, __ATOMIC_RELAXED) > PERIOD_US ||
-           now < __atomic_load_n(&state.checked_us, __ATOMIC_RELAXED) - PERIOD_US;
+    return now - checked > PERIOD_US || checked - now > PERIOD_US;
 }
 
 static void check_mount(void)
 {
-    char clock[256];
-    int result;
-
     lock_alone();
     if (state.users && is_due()) {
-        result = reader_text(state.reader, "control/clock", clock, sizeof(clock));
-        if (result < 0 && is_gone(result))
-            reopen();
+        if (mounted_device() != state.device)
+            open_mount();
         __atomic_store_n(&state.checked_us, now_us(), __ATOMIC_RELAXED);
     }
     unlock();
+}
+
+/* Whether there is something to read; under the lock. */
+static bool is_ready(void)
+{
+    return state.users && state.reader;
 }
 
 nvmlReturn_t node_read(struct reader_node *node)
@@ -518,12 +521,12 @@ nvmlReturn_t node_read(struct reader_node *node)
         unlock();
         return NVML_ERROR_UNINITIALIZED;
     }
-    result = reader_node(state.reader, node);
+    result = is_ready() ? reader_node(state.reader, node) : -ENOTCONN;
     unlock();
     if (result == 0 || !is_gone(result))
         return nvml_error(result);
     lock_alone();
-    result = state.users ? reopen() : -ENOTCONN;
+    result = state.users ? open_mount() : -ENOTCONN;
     if (result == 0)
         result = reader_node(state.reader, node);
     unlock();
@@ -545,7 +548,7 @@ nvmlReturn_t device_read(nvmlDevice_t device, struct reader_gpu *gpu)
     }
     if (device->parent)
         device = device->parent;
-    result = reader_gpu(state.reader, device->index, gpu);
+    result = is_ready() ? reader_gpu(state.reader, device->index, gpu) : -ENOTCONN;
     unlock();
     if (result < 0 || strncmp(gpu->uuid, device->uuid, LENGTH_UUID))
         result = read_again(device, gpu, result);
@@ -575,7 +578,7 @@ static nvmlReturn_t read_file(const char *path, char *buf, size_t size)
     int result;
 
     lock_shared();
-    result = state.users ? reader_text(state.reader, path, buf, size) : -ENOTCONN;
+    result = is_ready() ? reader_text(state.reader, path, buf, size) : -ENOTCONN;
     unlock();
     return nvml_error(result < 0 ? result : 0);
 }
@@ -609,7 +612,7 @@ nvmlReturn_t device_write(nvmlDevice_t device, const char *path, const char *tex
         return NVML_ERROR_NOT_SUPPORTED;
     gpu_path(device, path, file, sizeof(file));
     lock_shared();
-    result = nvml_error(state.users ? reader_write(state.reader, file, text) : -ENOTCONN);
+    result = nvml_error(is_ready() ? reader_write(state.reader, file, text) : -ENOTCONN);
     unlock();
     return result;
 }
@@ -628,7 +631,7 @@ nvmlReturn_t root_open(const char *path, int *fd)
     if (result != NVML_SUCCESS)
         return result;
     lock_shared();
-    *fd = state.users ? reader_open_file(state.reader, path) : -ENOTCONN;
+    *fd = is_ready() ? reader_open_file(state.reader, path) : -ENOTCONN;
     unlock();
     return nvml_error(*fd < 0 ? *fd : 0);
 }
@@ -689,7 +692,7 @@ nvmlReturn_t device_identity(nvmlDevice_t device, enum identity id, char *buf, u
     if (result != NVML_SUCCESS)
         return result;
     lock_alone();
-    found = state.users ? read_identity(device->parent ? device->parent : device, gpu.plan_version, id,
+    found = is_ready() ? read_identity(device->parent ? device->parent : device, gpu.plan_version, id,
                                         text, sizeof(text))
                         : -ENOTCONN;
     unlock();

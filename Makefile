@@ -36,7 +36,9 @@ NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
-SCRIPTS     := $(sort $(wildcard tests/*.t))
+# These need packages that no distribution has: see check-clients.
+CLIENT_TESTS := tests/nvml_layout.t tests/clients.t
+SCRIPTS     := $(filter-out $(CLIENT_TESTS),$(sort $(wildcard tests/*.t)))
 SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml))
 
 # Not built in: for people and their editors.
@@ -210,6 +212,18 @@ check-asan: ## the same tests under the address and undefined-behaviour sanitize
 check-tsan: ## the same tests under the thread sanitizer
 	$(SUBMAKE) check BUILD=$(BUILD)/tsan WERROR= RUNNER='$(NO_ASLR)' \
 	    CFLAGS='$(SANITIZED) -fsanitize=thread'
+
+# Programs of others, at the versions that were tried, in a place of their own.
+CLIENT_PACKAGES := nvidia-ml-py==13.615.71 gpustat==1.1.1 nvitop==1.7.2
+
+$(BUILD)/clients/installed: Makefile
+	$(call say,VENV)
+	$(Q)rm -rf $(@D) && $(PYTHON) -m venv $(@D) && $(@D)/bin/pip -q install $(CLIENT_PACKAGES) && touch $@
+
+.PHONY: check-clients
+check-clients: all $(BUILD)/clients/installed ## run other people's unmodified programs against a mount
+	@BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' CLIENTS='$(abspath $(BUILD))/clients' \
+	    $(PROVE) --exec 'timeout -k 10 $(TEST_SECONDS)' $(CLIENT_TESTS)
 
 .PHONY: run-tests
 run-tests: all $(PICKED_TESTS)

@@ -74,8 +74,12 @@ static bool has_nvlink(const struct node_ctx *cx)
 
 static void add_peer(struct text *out, const struct node_ctx *cx, const struct link_plan *link)
 {
-    static const char *const kinds[] = { [LINK_NONE] = "-", [LINK_GPU] = "gpu", [LINK_SWITCH] = "switch" };
-    const struct gpu_plan *peer = link->peer == LINK_GPU ? &world_gpu_plans(cx->world)[link->peer_gpu] : NULL;
+    static const char *const kinds[] = {
+        [LINK_NONE] = "-", [LINK_GPU] = "gpu", [LINK_SWITCH] = "switch"
+    };
+    const struct gpu_plan *peer = link->peer == LINK_GPU
+                                      ? &world_gpu_plans(cx->world)[link->peer_gpu]
+                                      : NULL;
 
     text_addf(out, " %s %d %d ", kinds[link->peer], link->peer == LINK_NONE ? -1 : link->peer_gpu,
               link->peer_link);
@@ -91,8 +95,9 @@ static int show_nvlinks(const struct node_ctx *cx, struct text *out)
 
     if (gpu_has(cx->g, CONDITION_LOST))
         return -ENODEV;
-    text_add(out, "# link up bytes_per_second peer peer_number peer_link peer_bus_id tx_bytes rx_bytes "
-                  "crc_flit crc_data replay recovery\n");
+    text_add(out,
+             "# link up bytes_per_second peer peer_number peer_link peer_bus_id tx_bytes rx_bytes "
+             "crc_flit crc_data replay recovery\n");
     for (int l = 0; l < n->links && l < NVLINK_LINKS_MAX; l++) {
         const struct link *state = &cx->g->links[l];
         const struct link_plan *link = &cx->plan->links[l];

@@ -462,8 +462,9 @@ static bool has_mig(const struct node_ctx *cx)
 
 static int show_mig_profiles(const struct node_ctx *cx, struct text *out)
 {
-    text_add(out, "# id name slices count multiprocessors memory_bytes size copy decoders encoders jpeg "
-                  "ofa starts\n");
+    text_add(out,
+             "# id name slices count multiprocessors memory_bytes size copy decoders encoders jpeg "
+             "ofa starts\n");
     for (int i = 0; i < cx->model->mig.count; i++) {
         const struct mig_profile *p = &cx->model->mig.items[i];
 

@@ -16,12 +16,13 @@ static nvmlReturn_t clock_of(nvmlDevice_t device, const enum metric *ids, nvmlCl
                              unsigned int *mhz)
 {
     if ((unsigned int)type >= NVML_CLOCK_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     return ids[type] == METRIC_COUNT ? library_unsupported() : get_uint(device, ids[type], mhz);
 }
 
-static const enum metric current_clocks[] = { METRIC_CLOCK_GRAPHICS, METRIC_CLOCK_SM, METRIC_CLOCK_MEMORY,
-                                              METRIC_CLOCK_VIDEO };
+static const enum metric current_clocks[] = { METRIC_CLOCK_GRAPHICS, METRIC_CLOCK_SM,
+                                              METRIC_CLOCK_MEMORY, METRIC_CLOCK_VIDEO };
 static const enum metric max_clocks[] = { METRIC_CLOCK_GRAPHICS_MAX, METRIC_CLOCK_SM_MAX,
                                           METRIC_CLOCK_MEMORY_MAX, METRIC_CLOCK_VIDEO_MAX };
 static const enum metric application_clocks[] = { METRIC_CLOCK_SM_APPLICATION,
@@ -38,7 +39,8 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type
     return clock_of(device, max_clocks, type, mhz);
 }
 
-nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t type, unsigned int *mhz)
+nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t type,
+                                            unsigned int *mhz)
 {
     return clock_of(device, application_clocks, type, mhz);
 }
@@ -57,8 +59,8 @@ struct clock_row {
 
 static bool parse_clocks(const char *line, struct clock_row *row)
 {
-    return sscanf(line, "%u %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &row->memory_mhz, &row->min_khz,
-                  &row->max_khz, &row->step_khz, &row->base_khz) == 5 &&
+    return sscanf(line, "%u %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &row->memory_mhz,
+                  &row->min_khz, &row->max_khz, &row->step_khz, &row->base_khz) == 5 &&
            row->step_khz > 0;
 }
 
@@ -86,8 +88,9 @@ nvmlReturn_t nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, nvmlCloc
         return NVML_ERROR_INVALID_ARGUMENT;
     if (type == NVML_CLOCK_VIDEO)
         return NVML_ERROR_NOT_SUPPORTED;
-    *mhz = type == NVML_CLOCK_MEM ? row.memory_mhz
-                                  : (unsigned int)((row.base_khz ? row.base_khz : row.max_khz) / 1000);
+    *mhz = type == NVML_CLOCK_MEM
+               ? row.memory_mhz
+               : (unsigned int)((row.base_khz ? row.base_khz : row.max_khz) / 1000);
     return NVML_SUCCESS;
 }
 
@@ -155,7 +158,8 @@ nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned 
 }
 
 nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, nvmlClockType_t type,
-                                              nvmlPstates_t pstate, unsigned int *min, unsigned int *max)
+                                              nvmlPstates_t pstate, unsigned int *min,
+                                              unsigned int *max)
 {
     struct clock_row row;
     nvmlReturn_t result = first_clocks(device, &row);
@@ -171,17 +175,20 @@ nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, nvmlClockType
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long *reasons)
+nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device,
+                                                    unsigned long long *reasons)
 {
     return get_u64(device, METRIC_THROTTLE_REASONS, reasons);
 }
 
-nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device, unsigned long long *reasons)
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device,
+                                                       unsigned long long *reasons)
 {
     return get_u64(device, METRIC_THROTTLE_REASONS, reasons);
 }
 
-nvmlReturn_t nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_t device, unsigned long long *reasons)
+nvmlReturn_t nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_t device,
+                                                      unsigned long long *reasons)
 {
     nvmlReturn_t result = get_u64(device, METRIC_THROTTLE_REASONS, reasons);
 
@@ -190,7 +197,8 @@ nvmlReturn_t nvmlDeviceGetSupportedClocksEventReasons(nvmlDevice_t device, unsig
     return result;
 }
 
-nvmlReturn_t nvmlDeviceGetSupportedClocksThrottleReasons(nvmlDevice_t device, unsigned long long *reasons)
+nvmlReturn_t nvmlDeviceGetSupportedClocksThrottleReasons(nvmlDevice_t device,
+                                                         unsigned long long *reasons)
 {
     return nvmlDeviceGetSupportedClocksEventReasons(device, reasons);
 }
@@ -213,7 +221,8 @@ nvmlReturn_t nvmlDeviceGetClkMonStatus(nvmlDevice_t device, nvmlClkMonStatus_t *
 }
 
 /* "nvclk=1410; nvclkmin=…", as the interface spells them. */
-nvmlReturn_t nvmlDeviceGetCurrentClockFreqs(nvmlDevice_t device, nvmlDeviceCurrentClockFreqs_v1_t *freqs)
+nvmlReturn_t nvmlDeviceGetCurrentClockFreqs(nvmlDevice_t device,
+                                            nvmlDeviceCurrentClockFreqs_v1_t *freqs)
 {
     unsigned int sm, memory;
     nvmlReturn_t result = get_uint(device, METRIC_CLOCK_SM, &sm);
@@ -358,7 +367,8 @@ nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensor
                                       unsigned int *celsius)
 {
     if (sensor != NVML_TEMPERATURE_GPU)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     return get_uint(device, METRIC_TEMPERATURE_GPU, celsius);
 }
 
@@ -379,7 +389,8 @@ nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_v1_t
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, nvmlTemperatureThresholds_t which,
+nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device,
+                                               nvmlTemperatureThresholds_t which,
                                                unsigned int *celsius)
 {
     static const enum metric ids[] = {
@@ -390,7 +401,8 @@ nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device, nvmlTemperat
     };
 
     if ((unsigned int)which >= NVML_TEMPERATURE_THRESHOLD_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     if (which > NVML_TEMPERATURE_THRESHOLD_GPU_MAX)
         return library_unsupported();
     return get_uint(device, ids[which], celsius);
@@ -419,7 +431,8 @@ nvmlReturn_t nvmlDeviceGetThermalSettings(nvmlDevice_t device, unsigned int sens
         enum metric id, max;
         int target;
     } rows[] = { { METRIC_TEMPERATURE_GPU, METRIC_TEMPERATURE_SHUTDOWN, NVML_THERMAL_TARGET_GPU },
-                 { METRIC_TEMPERATURE_MEMORY, METRIC_TEMPERATURE_MEMORY_MAX, NVML_THERMAL_TARGET_MEMORY } };
+                 { METRIC_TEMPERATURE_MEMORY, METRIC_TEMPERATURE_MEMORY_MAX,
+                   NVML_THERMAL_TARGET_MEMORY } };
     struct reader_gpu gpu;
     nvmlReturn_t result = device_read_gpu(device, &gpu);
     int64_t value, max;
@@ -461,7 +474,9 @@ static nvmlReturn_t check_fan(nvmlDevice_t device, unsigned int fan)
 
     if (result != NVML_SUCCESS)
         return result;
-    return !count ? NVML_ERROR_NOT_SUPPORTED : fan < count ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
+    return !count        ? NVML_ERROR_NOT_SUPPORTED
+           : fan < count ? NVML_SUCCESS
+                         : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 /* All fans of a board turn alike. */
@@ -472,7 +487,8 @@ nvmlReturn_t nvmlDeviceGetFanSpeed_v2(nvmlDevice_t device, unsigned int fan, uns
     return result == NVML_SUCCESS ? nvmlDeviceGetFanSpeed(device, percent) : result;
 }
 
-nvmlReturn_t nvmlDeviceGetTargetFanSpeed(nvmlDevice_t device, unsigned int fan, unsigned int *percent)
+nvmlReturn_t nvmlDeviceGetTargetFanSpeed(nvmlDevice_t device, unsigned int fan,
+                                         unsigned int *percent)
 {
     return nvmlDeviceGetFanSpeed_v2(device, fan, percent);
 }
@@ -489,12 +505,14 @@ nvmlReturn_t nvmlDeviceGetMinMaxFanSpeed(nvmlDevice_t device, unsigned int *min,
     return give_fact(device, "fan_min_percent", min);
 }
 
-nvmlReturn_t nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_t device, unsigned int fan, unsigned int *policy)
+nvmlReturn_t nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_t device, unsigned int fan,
+                                              unsigned int *policy)
 {
     nvmlReturn_t result = check_fan(device, fan);
 
-    return result == NVML_SUCCESS ? give_uint(device, NVML_FAN_POLICY_TEMPERATURE_CONTINOUS_SW, policy)
-                                  : result;
+    return result == NVML_SUCCESS
+               ? give_uint(device, NVML_FAN_POLICY_TEMPERATURE_CONTINOUS_SW, policy)
+               : result;
 }
 
 nvmlReturn_t nvmlDeviceGetCoolerInfo(nvmlDevice_t device, nvmlCoolerInfo_t *info)
@@ -531,7 +549,8 @@ nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t device, nvmlPerfPolicyTyp
     nvmlReturn_t result;
 
     if ((unsigned int)policy >= NVML_PERF_POLICY_COUNT || !ids[policy])
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     result = get_i64(device, ids[policy], &ns);
     if (result != NVML_SUCCESS)
         return result;

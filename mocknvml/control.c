@@ -73,7 +73,8 @@ nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device, nvmlPower
 
 /* --- clocks ---------------------------------------------------------------------------------- */
 
-static nvmlReturn_t write_range(nvmlDevice_t device, const char *file, unsigned int low, unsigned int high)
+static nvmlReturn_t write_range(nvmlDevice_t device, const char *file, unsigned int low,
+                                unsigned int high)
 {
     char text[32];
 
@@ -84,7 +85,8 @@ static nvmlReturn_t write_range(nvmlDevice_t device, const char *file, unsigned 
 /* The special values that mean the thermal design power and no limit stand for the ends of the range. */
 #define CLOCK_LIMIT_FIRST 0xffffff00u
 
-static nvmlReturn_t plain_limits(nvmlDevice_t device, enum metric max, unsigned int *low, unsigned int *high)
+static nvmlReturn_t plain_limits(nvmlDevice_t device, enum metric max, unsigned int *low,
+                                 unsigned int *high)
 {
     unsigned int top;
     nvmlReturn_t result = get_uint(device, max, &top);
@@ -110,11 +112,13 @@ nvmlReturn_t nvmlDeviceResetGpuLockedClocks(nvmlDevice_t device)
     return device_write(device, "control/clock_lock", "off");
 }
 
-nvmlReturn_t nvmlDeviceSetMemoryLockedClocks(nvmlDevice_t device, unsigned int low, unsigned int high)
+nvmlReturn_t nvmlDeviceSetMemoryLockedClocks(nvmlDevice_t device, unsigned int low,
+                                             unsigned int high)
 {
     nvmlReturn_t result = plain_limits(device, METRIC_CLOCK_MEMORY_MAX, &low, &high);
 
-    return result == NVML_SUCCESS ? write_range(device, "control/memory_clock_lock", low, high) : result;
+    return result == NVML_SUCCESS ? write_range(device, "control/memory_clock_lock", low, high)
+                                  : result;
 }
 
 nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(nvmlDevice_t device)
@@ -122,7 +126,8 @@ nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(nvmlDevice_t device)
     return device_write(device, "control/memory_clock_lock", "off");
 }
 
-nvmlReturn_t nvmlDeviceSetApplicationsClocks(nvmlDevice_t device, unsigned int memory, unsigned int graphics)
+nvmlReturn_t nvmlDeviceSetApplicationsClocks(nvmlDevice_t device, unsigned int memory,
+                                             unsigned int graphics)
 {
     return write_range(device, "control/application_clocks", memory, graphics);
 }
@@ -138,7 +143,8 @@ nvmlReturn_t nvmlDeviceGetAPIRestriction(nvmlDevice_t device, nvmlRestrictedAPI_
                                          nvmlEnableState_t *restricted)
 {
     if ((unsigned int)what >= NVML_RESTRICTED_API_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     if (what == NVML_RESTRICTED_API_SET_AUTO_BOOSTED_CLOCKS)
         return library_unsupported();
     return give_uint(device, NVML_FEATURE_ENABLED, (unsigned int *)restricted);

@@ -129,7 +129,8 @@ static int fill(nvmlEventSet_t set)
     if (set->length == sizeof(set->text))
         set->length = 0; /* no line is that long */
     n = pread(set->fd, set->text + set->length, sizeof(set->text) - set->length, set->offset);
-    if (n < 0 && errno == EPIPE) { /* the log began anew; what is known already is passed over by number */
+    if (n < 0 &&
+        errno == EPIPE) { /* the log began anew; what is known already is passed over by number */
         set->offset = 0;
         set->length = 0;
         return 0;
@@ -240,7 +241,8 @@ nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types, nvmlEventSet_t set)
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types,
+                                      nvmlEventSet_t set)
 {
     unsigned long long supported;
     struct watch *watches;

@@ -108,7 +108,8 @@ static nvmlReturn_t metric_field(const struct metric_sample *sample, const struc
 static nvmlReturn_t margin_field(const struct metric_sample *sample, nvmlFieldValue_t *field)
 {
     static const enum metric limits[] = { METRIC_TEMPERATURE_SHUTDOWN, METRIC_TEMPERATURE_SLOWDOWN,
-                                          METRIC_TEMPERATURE_MEMORY_MAX, METRIC_TEMPERATURE_MAX_OPERATING };
+                                          METRIC_TEMPERATURE_MEMORY_MAX,
+                                          METRIC_TEMPERATURE_MAX_OPERATING };
     int64_t margin, max, limit;
 
     if (sample_value(sample, METRIC_TEMPERATURE_MARGIN, &margin) < 0)
@@ -147,9 +148,9 @@ static const struct {
     unsigned int id, count, first;
     enum link_value value;
 } link_runs[] = {
-    { 32, 6, 0, LINK_CRC_FLIT },  { 39, 6, 0, LINK_CRC_DATA },   { 46, 6, 0, LINK_REPLAY },
-    { 53, 6, 0, LINK_RECOVERY },  { 84, 6, 0, LINK_SPEED_MBPS }, { 90, 1, 0, LINK_SPEED_MBPS },
-    { 96, 6, 6, LINK_CRC_FLIT },  { 102, 6, 6, LINK_CRC_DATA },  { 108, 6, 6, LINK_REPLAY },
+    { 32, 6, 0, LINK_CRC_FLIT },  { 39, 6, 0, LINK_CRC_DATA },    { 46, 6, 0, LINK_REPLAY },
+    { 53, 6, 0, LINK_RECOVERY },  { 84, 6, 0, LINK_SPEED_MBPS },  { 90, 1, 0, LINK_SPEED_MBPS },
+    { 96, 6, 6, LINK_CRC_FLIT },  { 102, 6, 6, LINK_CRC_DATA },   { 108, 6, 6, LINK_REPLAY },
     { 114, 6, 6, LINK_RECOVERY }, { 132, 6, 6, LINK_SPEED_MBPS },
 };
 
@@ -158,13 +159,14 @@ static const struct {
     unsigned int id;
     enum link_value value;
 } scoped[] = {
-    { 138, LINK_TX_KIB },  { 139, LINK_RX_KIB },   { 140, LINK_TX_KIB },    { 141, LINK_RX_KIB },
-    { 146, LINK_REMOTE_ID }, { 161, LINK_REPLAY }, { 162, LINK_RECOVERY }, { 163, LINK_CRC },
-    { 164, LINK_SPEED_MBPS }, { 165, LINK_STATE }, { 166, LINK_VERSION },  { 202, LINK_TX_BYTES },
+    { 138, LINK_TX_KIB },     { 139, LINK_RX_KIB }, { 140, LINK_TX_KIB },   { 141, LINK_RX_KIB },
+    { 146, LINK_REMOTE_ID },  { 161, LINK_REPLAY }, { 162, LINK_RECOVERY }, { 163, LINK_CRC },
+    { 164, LINK_SPEED_MBPS }, { 165, LINK_STATE },  { 166, LINK_VERSION },  { 202, LINK_TX_BYTES },
     { 204, LINK_RX_BYTES },
 };
 
-static nvmlReturn_t link_value(nvmlDevice_t device, unsigned int number, enum link_value what, int64_t *value)
+static nvmlReturn_t link_value(nvmlDevice_t device, unsigned int number, enum link_value what,
+                               int64_t *value)
 {
     struct nvlink link;
     unsigned int version = 0;
@@ -240,11 +242,13 @@ static nvmlReturn_t link_field(nvmlDevice_t device, nvmlFieldValue_t *field)
 
     for (size_t i = 0; i < sizeof(link_runs) / sizeof(link_runs[0]); i++)
         if (id >= link_runs[i].id && id < link_runs[i].id + link_runs[i].count)
-            result = link_value(device, id - link_runs[i].id + link_runs[i].first, link_runs[i].value, &value);
+            result = link_value(device, id - link_runs[i].id + link_runs[i].first,
+                                link_runs[i].value, &value);
     for (size_t i = 0; i < sizeof(scoped) / sizeof(scoped[0]); i++)
         if (id == scoped[i].id)
-            result = field->scopeId == ~0u ? link_sum(device, scoped[i].value, &value)
-                                           : link_value(device, field->scopeId, scoped[i].value, &value);
+            result = field->scopeId == ~0u
+                         ? link_sum(device, scoped[i].value, &value)
+                         : link_value(device, field->scopeId, scoped[i].value, &value);
     if (result == NVML_SUCCESS)
         set_value(field, U64, value);
     return result;
@@ -261,7 +265,8 @@ static nvmlReturn_t fact_field(nvmlDevice_t device, nvmlFieldValue_t *field)
     int64_t value;
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-        if (facts[i].id == field->fieldId && device_fact(device, facts[i].name, &value) == NVML_SUCCESS) {
+        if (facts[i].id == field->fieldId &&
+            device_fact(device, facts[i].name, &value) == NVML_SUCCESS) {
             set_value(field, U32, value);
             return NVML_SUCCESS;
         }
@@ -273,7 +278,8 @@ static nvmlReturn_t switch_field(nvmlDevice_t device, nvmlFieldValue_t *field)
     nvmlIntNvLinkDeviceType_t type;
     unsigned int count = 0;
 
-    for (unsigned int l = 0; nvmlDeviceGetNvLinkRemoteDeviceType(device, l, &type) == NVML_SUCCESS; l++)
+    for (unsigned int l = 0; nvmlDeviceGetNvLinkRemoteDeviceType(device, l, &type) == NVML_SUCCESS;
+         l++)
         count += type == NVML_NVLINK_DEVICE_TYPE_SWITCH;
     set_value(field, U32, count);
     return NVML_SUCCESS;
@@ -289,7 +295,8 @@ static nvmlReturn_t read_field(nvmlDevice_t device, const struct metric_sample *
         if (fields[i].id == id)
             return metric_field(sample, &fields[i], field);
     if (is_zero_field(id)) {
-        nvmlReturn_t result = nvml_error(id <= 28 ? sample_value(sample, METRIC_ECC_MODE, &ecc) : 0);
+        nvmlReturn_t result = nvml_error(id <= 28 ? sample_value(sample, METRIC_ECC_MODE, &ecc)
+                                                  : 0);
 
         if (result == NVML_SUCCESS)
             set_value(field, U64, 0);

@@ -47,8 +47,10 @@ nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t device, nvmlPcieUtilCounte
     int64_t bytes;
 
     if ((unsigned int)counter >= NVML_PCIE_UTIL_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
-    result = get_i64(device, counter == NVML_PCIE_UTIL_TX_BYTES ? METRIC_PCIE_TX : METRIC_PCIE_RX, &bytes);
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
+    result = get_i64(device, counter == NVML_PCIE_UTIL_TX_BYTES ? METRIC_PCIE_TX : METRIC_PCIE_RX,
+                     &bytes);
     if (result != NVML_SUCCESS)
         return result;
     if (!kilobytes)
@@ -103,13 +105,15 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorTyp
 {
     if ((unsigned int)type >= NVML_MEMORY_ERROR_TYPE_COUNT ||
         (unsigned int)counter >= NVML_ECC_COUNTER_TYPE_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     return get_u64(device, ecc_totals[type][counter], count);
 }
 
 /* All errors that are simulated are of the device memory. */
 nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErrorType_t type,
-                                             nvmlEccCounterType_t counter, nvmlMemoryLocation_t location,
+                                             nvmlEccCounterType_t counter,
+                                             nvmlMemoryLocation_t location,
                                              unsigned long long *count)
 {
     nvmlReturn_t result = nvmlDeviceGetTotalEccErrors(device, type, counter, count);
@@ -124,17 +128,20 @@ nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErro
 }
 
 nvmlReturn_t nvmlDeviceGetDetailedEccErrors(nvmlDevice_t device, nvmlMemoryErrorType_t type,
-                                            nvmlEccCounterType_t counter, nvmlEccErrorCounts_t *counts)
+                                            nvmlEccCounterType_t counter,
+                                            nvmlEccErrorCounts_t *counts)
 {
     unsigned long long memory;
-    nvmlReturn_t result = nvmlDeviceGetTotalEccErrors(device, type, counter, counts ? &memory : NULL);
+    nvmlReturn_t result = nvmlDeviceGetTotalEccErrors(device, type, counter,
+                                                      counts ? &memory : NULL);
 
     if (result == NVML_SUCCESS)
         *counts = (nvmlEccErrorCounts_t){ .deviceMemory = memory };
     return result;
 }
 
-nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device, nvmlEccSramErrorStatus_v1_t *status)
+nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
+                                             nvmlEccSramErrorStatus_v1_t *status)
 {
     unsigned int on;
     nvmlReturn_t result = get_uint(device, METRIC_ECC_MODE, &on);
@@ -167,19 +174,22 @@ nvmlReturn_t nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(
 
 /* --- retired pages --------------------------------------------------------------------------- */
 
-static const enum metric retired[NVML_PAGE_RETIREMENT_CAUSE_COUNT] = { METRIC_RETIRED_PAGES_SBE_TOTAL,
-                                                                       METRIC_RETIRED_PAGES_DBE_TOTAL };
+static const enum metric retired[NVML_PAGE_RETIREMENT_CAUSE_COUNT] = {
+    METRIC_RETIRED_PAGES_SBE_TOTAL, METRIC_RETIRED_PAGES_DBE_TOTAL
+};
 
 /* The simulation counts pages; their addresses are made up, the same for the same number. */
-static nvmlReturn_t retired_pages(nvmlDevice_t device, nvmlPageRetirementCause_t cause, unsigned int *count,
-                                  unsigned long long *addresses, unsigned long long *times)
+static nvmlReturn_t retired_pages(nvmlDevice_t device, nvmlPageRetirementCause_t cause,
+                                  unsigned int *count, unsigned long long *addresses,
+                                  unsigned long long *times)
 {
     struct list list = { addresses, sizeof(*addresses), count ? *count : 0, 0 };
     unsigned int pages = 0;
     nvmlReturn_t result;
 
     if ((unsigned int)cause >= NVML_PAGE_RETIREMENT_CAUSE_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     result = get_uint(device, retired[cause], &pages);
     if (result != NVML_SUCCESS)
         return result;
@@ -251,10 +261,12 @@ nvmlReturn_t nvmlDeviceGetRemappedRows_v2(nvmlDevice_t device, nvmlRemappedRowsI
                                      &info->bPending, &info->bfailureOccurred);
 }
 
-nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device, nvmlRowRemapperHistogramValues_t *banks)
+nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
+                                               nvmlRowRemapperHistogramValues_t *banks)
 {
     static const enum metric ids[] = { METRIC_REMAP_BANKS_MAX_COUNT, METRIC_REMAP_BANKS_HIGH_COUNT,
-                                       METRIC_REMAP_BANKS_PARTIAL_COUNT, METRIC_REMAP_BANKS_LOW_COUNT,
+                                       METRIC_REMAP_BANKS_PARTIAL_COUNT,
+                                       METRIC_REMAP_BANKS_LOW_COUNT,
                                        METRIC_REMAP_BANKS_NONE_COUNT };
     struct reader_gpu gpu;
     nvmlReturn_t result = device_read_gpu(device, &gpu);
@@ -270,12 +282,14 @@ nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device, nvmlRowRemap
         return result;
     if (!banks)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *banks = (nvmlRowRemapperHistogramValues_t){ values[0], values[1], values[2], values[3], values[4] };
+    *banks = (nvmlRowRemapperHistogramValues_t){ values[0], values[1], values[2], values[3],
+                                                 values[4] };
     return NVML_SUCCESS;
 }
 
 /* A row that could not be remapped is memory that stays broken. */
-nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device, nvmlUnrepairableMemory_v1_t *flag)
+nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device,
+                                                    nvmlUnrepairableMemory_v1_t *flag)
 {
     unsigned int failure;
     nvmlReturn_t result = get_uint(device, METRIC_REMAPPED_ROWS_FAILURE, &failure);
@@ -288,7 +302,8 @@ nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device, nvmlUnr
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag(nvmlDevice_t device, nvmlUnrepairableMemory_v1_t *flag)
+nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag(nvmlDevice_t device,
+                                                 nvmlUnrepairableMemory_v1_t *flag)
 {
     return nvmlDeviceGetUnrepairableMemoryFlag_v1(device, flag);
 }

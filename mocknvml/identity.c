@@ -55,13 +55,14 @@ nvmlReturn_t nvmlDeviceGetBoardPartNumber(nvmlDevice_t device, char *number, uns
     return device_identity(device, IDENTITY_BOARD_PART_NUMBER, number, length);
 }
 
-nvmlReturn_t nvmlDeviceGetInforomImageVersion(nvmlDevice_t device, char *version, unsigned int length)
+nvmlReturn_t nvmlDeviceGetInforomImageVersion(nvmlDevice_t device, char *version,
+                                              unsigned int length)
 {
     return device_identity(device, IDENTITY_INFOROM_IMAGE_VERSION, version, length);
 }
 
-nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t device, nvmlInforomObject_t object, char *version,
-                                         unsigned int length)
+nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t device, nvmlInforomObject_t object,
+                                         char *version, unsigned int length)
 {
     static const enum identity ids[] = {
         [NVML_INFOROM_OEM] = IDENTITY_INFOROM_OEM_VERSION,
@@ -70,7 +71,8 @@ nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t device, nvmlInforomObject_
     };
 
     if ((unsigned int)object >= NVML_INFOROM_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     if (object == NVML_INFOROM_DEN)
         return library_unsupported();
     return device_identity(device, ids[object], version, length);
@@ -105,7 +107,8 @@ nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t device, unsigned int *is_
                                           unsigned int *is_default)
 {
     char text[64];
-    nvmlReturn_t result = device_identity(device, IDENTITY_GSP_FIRMWARE_VERSION, text, sizeof(text));
+    nvmlReturn_t result = device_identity(device, IDENTITY_GSP_FIRMWARE_VERSION, text,
+                                          sizeof(text));
 
     if (result != NVML_SUCCESS)
         return result;
@@ -196,32 +199,45 @@ static nvmlReturn_t identity_word(nvmlDevice_t device, enum identity id, const s
 nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, unsigned int *architecture)
 {
     static const struct word words[] = {
-        { "Kepler", NVML_DEVICE_ARCH_KEPLER }, { "Maxwell", NVML_DEVICE_ARCH_MAXWELL },
-        { "Pascal", NVML_DEVICE_ARCH_PASCAL }, { "Volta", NVML_DEVICE_ARCH_VOLTA },
-        { "Turing", NVML_DEVICE_ARCH_TURING }, { "Ampere", NVML_DEVICE_ARCH_AMPERE },
-        { "Ada", NVML_DEVICE_ARCH_ADA },       { "Ada Lovelace", NVML_DEVICE_ARCH_ADA },
-        { "Hopper", NVML_DEVICE_ARCH_HOPPER }, { "Blackwell", NVML_DEVICE_ARCH_BLACKWELL },
+        { "Kepler", NVML_DEVICE_ARCH_KEPLER },
+        { "Maxwell", NVML_DEVICE_ARCH_MAXWELL },
+        { "Pascal", NVML_DEVICE_ARCH_PASCAL },
+        { "Volta", NVML_DEVICE_ARCH_VOLTA },
+        { "Turing", NVML_DEVICE_ARCH_TURING },
+        { "Ampere", NVML_DEVICE_ARCH_AMPERE },
+        { "Ada", NVML_DEVICE_ARCH_ADA },
+        { "Ada Lovelace", NVML_DEVICE_ARCH_ADA },
+        { "Hopper", NVML_DEVICE_ARCH_HOPPER },
+        { "Blackwell", NVML_DEVICE_ARCH_BLACKWELL },
         { NULL, 0 },
     };
 
-    return identity_word(device, IDENTITY_ARCHITECTURE, words, NVML_DEVICE_ARCH_UNKNOWN, architecture);
+    return identity_word(device, IDENTITY_ARCHITECTURE, words, NVML_DEVICE_ARCH_UNKNOWN,
+                         architecture);
 }
 
 nvmlReturn_t nvmlDeviceGetBrand(nvmlDevice_t device, nvmlBrandType_t *brand)
 {
     static const struct word words[] = {
-        { "Quadro", NVML_BRAND_QUADRO },           { "Tesla", NVML_BRAND_TESLA },
-        { "NVS", NVML_BRAND_NVS },                 { "GRID", NVML_BRAND_GRID },
-        { "GeForce", NVML_BRAND_GEFORCE },         { "Titan", NVML_BRAND_TITAN },
-        { "QuadroRTX", NVML_BRAND_QUADRO_RTX },    { "Quadro RTX", NVML_BRAND_QUADRO_RTX },
-        { "NvidiaRTX", NVML_BRAND_NVIDIA_RTX },    { "NVIDIA RTX", NVML_BRAND_NVIDIA_RTX },
-        { "GeForceRTX", NVML_BRAND_GEFORCE_RTX },  { "GeForce RTX", NVML_BRAND_GEFORCE_RTX },
-        { "Nvidia", NVML_BRAND_NVIDIA },           { "NVIDIA", NVML_BRAND_NVIDIA },
+        { "Quadro", NVML_BRAND_QUADRO },
+        { "Tesla", NVML_BRAND_TESLA },
+        { "NVS", NVML_BRAND_NVS },
+        { "GRID", NVML_BRAND_GRID },
+        { "GeForce", NVML_BRAND_GEFORCE },
+        { "Titan", NVML_BRAND_TITAN },
+        { "QuadroRTX", NVML_BRAND_QUADRO_RTX },
+        { "Quadro RTX", NVML_BRAND_QUADRO_RTX },
+        { "NvidiaRTX", NVML_BRAND_NVIDIA_RTX },
+        { "NVIDIA RTX", NVML_BRAND_NVIDIA_RTX },
+        { "GeForceRTX", NVML_BRAND_GEFORCE_RTX },
+        { "GeForce RTX", NVML_BRAND_GEFORCE_RTX },
+        { "Nvidia", NVML_BRAND_NVIDIA },
+        { "NVIDIA", NVML_BRAND_NVIDIA },
         { NULL, 0 },
     };
     unsigned int value;
-    nvmlReturn_t result =
-        identity_word(device, IDENTITY_BRAND, words, NVML_BRAND_UNKNOWN, brand ? &value : NULL);
+    nvmlReturn_t result = identity_word(device, IDENTITY_BRAND, words, NVML_BRAND_UNKNOWN,
+                                        brand ? &value : NULL);
 
     if (result == NVML_SUCCESS)
         *brand = (nvmlBrandType_t)value;
@@ -409,7 +425,8 @@ nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_t *pdi)
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     for (const char *c = device->uuid + 4; *c; c++)
         if (isxdigit((unsigned char)*c))
-            value = value << 4 | (unsigned long long)(isdigit((unsigned char)*c) ? *c - '0' : *c % 32 + 9);
+            value = value << 4 |
+                    (unsigned long long)(isdigit((unsigned char)*c) ? *c - '0' : *c % 32 + 9);
     pdi->value = value;
     return NVML_SUCCESS;
 }

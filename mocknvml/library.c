@@ -35,7 +35,7 @@ struct identity_text {
 
 static struct {
     pthread_rwlock_t lock;
-    int users; /* inits without their shutdown */
+    int users;             /* inits without their shutdown */
     struct reader *reader; /* NULL while there is no mount */
     dev_t device;          /* of the mount that `reader` reads */
     char root[PATH_MAX];
@@ -52,9 +52,9 @@ static struct {
     nvmlDevice_t visible[DEVICES_MAX];
     unsigned int visible_count;
 
-    uint64_t texts_version;              /* plan version that `texts` is of */
-    struct identity_text **texts;        /* by device, of IDENTITY_COUNT; entries NULL until asked for */
-    int text_count;                      /* entries of `texts` */
+    uint64_t texts_version;       /* plan version that `texts` is of */
+    struct identity_text **texts; /* by device, of IDENTITY_COUNT; entries NULL until asked for */
+    int text_count;               /* entries of `texts` */
 } state = { .lock = PTHREAD_RWLOCK_INITIALIZER };
 
 /* --- the lock -------------------------------------------------------------------------------- */
@@ -125,7 +125,8 @@ static bool root_from_own_path(void)
         found = next;
     if (!found || found == info.dli_fname)
         return false;
-    snprintf(snapshot, sizeof(snapshot), "%.*s/snapshot", (int)(found - info.dli_fname), info.dli_fname);
+    snprintf(snapshot, sizeof(snapshot), "%.*s/snapshot", (int)(found - info.dli_fname),
+             info.dli_fname);
     if (access(snapshot, R_OK) < 0)
         return false;
     set_root(info.dli_fname, (size_t)(found - info.dli_fname));
@@ -253,7 +254,8 @@ static int open_mount(void)
     __atomic_store_n(&state.checked_us, now_us(), __ATOMIC_RELAXED);
     if (result < 0)
         state.reader = NULL;
-    return result == 0 || result == -EPROTO || result == -ENOMEM || result == -EACCES ? result : -ENOTCONN;
+    return result == 0 || result == -EPROTO || result == -ENOMEM || result == -EACCES ? result
+                                                                                      : -ENOTCONN;
 }
 
 static int first_init(void)
@@ -464,7 +466,8 @@ static int find_gpu(nvmlDevice_t device, struct reader_gpu *gpu)
     int result = reader_node(state.reader, &node);
 
     for (int i = 0; result == 0 && i < node.gpu_count; i++) {
-        if (reader_gpu(state.reader, i, gpu) == 0 && !strncmp(gpu->uuid, device->uuid, LENGTH_UUID)) {
+        if (reader_gpu(state.reader, i, gpu) == 0 &&
+            !strncmp(gpu->uuid, device->uuid, LENGTH_UUID)) {
             device->index = i;
             return 0;
         }
@@ -692,9 +695,9 @@ nvmlReturn_t device_identity(nvmlDevice_t device, enum identity id, char *buf, u
     if (result != NVML_SUCCESS)
         return result;
     lock_alone();
-    found = is_ready() ? read_identity(device->parent ? device->parent : device, gpu.plan_version, id,
-                                        text, sizeof(text))
-                        : -ENOTCONN;
+    found = is_ready() ? read_identity(device->parent ? device->parent : device, gpu.plan_version,
+                                       id, text, sizeof(text))
+                       : -ENOTCONN;
     unlock();
     return found < 0 ? nvml_error(found) : give_text(text, buf, length);
 }

@@ -12,8 +12,8 @@
 
 static nvmlReturn_t read_memory(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
-    static const enum metric ids[] = { METRIC_MEMORY_TOTAL, METRIC_MEMORY_RESERVED, METRIC_MEMORY_FREE,
-                                       METRIC_MEMORY_USED };
+    static const enum metric ids[] = { METRIC_MEMORY_TOTAL, METRIC_MEMORY_RESERVED,
+                                       METRIC_MEMORY_FREE, METRIC_MEMORY_USED };
     struct reader_gpu gpu;
     nvmlReturn_t result = device_read(device, &gpu);
     int64_t values[4];
@@ -89,7 +89,8 @@ nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *
 }
 
 /* Nothing is protected: the whole memory is open. */
-nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t device, nvmlConfComputeMemSizeInfo_t *size)
+nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t device,
+                                                 nvmlConfComputeMemSizeInfo_t *size)
 {
     nvmlMemory_v2_t now;
     nvmlReturn_t result = read_memory(device, &now);
@@ -138,7 +139,8 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
 /* Over which time a real driver averages. */
 enum { PERIOD_US = 167000 };
 
-static nvmlReturn_t engine(nvmlDevice_t device, enum metric id, unsigned int *percent, unsigned int *period)
+static nvmlReturn_t engine(nvmlDevice_t device, enum metric id, unsigned int *percent,
+                           unsigned int *period)
 {
     nvmlReturn_t result = get_uint(device, id, percent);
 
@@ -193,8 +195,8 @@ nvmlReturn_t nvmlDeviceGetEncoderCapacity(nvmlDevice_t device, nvmlEncoderType_t
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessions, unsigned int *fps,
-                                       unsigned int *latency_us)
+nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessions,
+                                       unsigned int *fps, unsigned int *latency_us)
 {
     nvmlReturn_t result = give_uint(device, 0, sessions);
 
@@ -222,7 +224,8 @@ nvmlReturn_t nvmlDeviceGetFBCStats(nvmlDevice_t device, nvmlFBCStats_t *stats)
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetFBCSessions(nvmlDevice_t device, unsigned int *count, nvmlFBCSession_t *sessions)
+nvmlReturn_t nvmlDeviceGetFBCSessions(nvmlDevice_t device, unsigned int *count,
+                                      nvmlFBCSession_t *sessions)
 {
     (void)sessions;
     return give_uint(device, 0, count);
@@ -242,7 +245,8 @@ static nvmlReturn_t no_licences(nvmlDevice_t device, void *features, size_t size
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetGridLicensableFeatures(nvmlDevice_t device, nvmlGridLicensableFeatures_t *features)
+nvmlReturn_t nvmlDeviceGetGridLicensableFeatures(nvmlDevice_t device,
+                                                 nvmlGridLicensableFeatures_t *features)
 {
     return no_licences(device, features, sizeof(*features));
 }

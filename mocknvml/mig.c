@@ -32,8 +32,8 @@ static bool parse_instance(const char *line, struct instance *i)
 {
     char ci[8];
 
-    if (sscanf(line, "%d %7s %31s %u %u %u %llu %47s", &i->gi, ci, i->profile, &i->start, &i->slices,
-               &i->multiprocessors, &i->memory_bytes, i->uuid) != 8)
+    if (sscanf(line, "%d %7s %31s %u %u %u %llu %47s", &i->gi, ci, i->profile, &i->start,
+               &i->slices, &i->multiprocessors, &i->memory_bytes, i->uuid) != 8)
         return false;
     i->ci = -1;
     return !strcmp(ci, "-") || sscanf(ci, "%d", &i->ci) == 1;
@@ -41,9 +41,9 @@ static bool parse_instance(const char *line, struct instance *i)
 
 static bool parse_profile(const char *line, struct profile *p)
 {
-    return sscanf(line, "%u %31s %u %u %u %llu %u %u %u %u %u %u %63s", &p->id, p->name, &p->slices, &p->count,
-                  &p->multiprocessors, &p->memory_bytes, &p->size, &p->copy, &p->decoders, &p->encoders,
-                  &p->jpeg, &p->ofa, p->starts) == 13;
+    return sscanf(line, "%u %31s %u %u %u %llu %u %u %u %u %u %u %63s", &p->id, p->name, &p->slices,
+                  &p->count, &p->multiprocessors, &p->memory_bytes, &p->size, &p->copy,
+                  &p->decoders, &p->encoders, &p->jpeg, &p->ofa, p->starts) == 13;
 }
 
 /* A table in memory, read line by line. */
@@ -57,7 +57,8 @@ static nvmlReturn_t read_table(nvmlDevice_t device, const char *file, struct tab
     nvmlReturn_t result = device_text(device, file, t->text, sizeof(t->text));
 
     t->rest = t->text;
-    return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_NOT_SUPPORTED : result; /* no MIG on this board */
+    return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_NOT_SUPPORTED
+                                          : result; /* no MIG on this board */
 }
 
 static bool next_instance(struct table *t, struct instance *i)
@@ -207,7 +208,8 @@ nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned int *c
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index, nvmlDevice_t *mig)
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index,
+                                                 nvmlDevice_t *mig)
 {
     struct table t;
     struct instance i;
@@ -274,8 +276,14 @@ nvmlReturn_t nvmlDeviceGetAttributes_v2(nvmlDevice_t mig, nvmlDeviceAttributes_t
     if (result == NVML_SUCCESS)
         result = find_profile(mig, gpu.profile, &p);
     if (result == NVML_SUCCESS)
-        *attributes = (nvmlDeviceAttributes_t){ compute.multiprocessors, p.copy, p.decoders, p.encoders,
-                                                p.jpeg, p.ofa, p.slices, compute.slices,
+        *attributes = (nvmlDeviceAttributes_t){ compute.multiprocessors,
+                                                p.copy,
+                                                p.decoders,
+                                                p.encoders,
+                                                p.jpeg,
+                                                p.ofa,
+                                                p.slices,
+                                                compute.slices,
                                                 gpu.memory_bytes >> 20 };
     return result;
 }
@@ -290,7 +298,8 @@ nvmlReturn_t nvmlDeviceGetAttributes(nvmlDevice_t mig, nvmlDeviceAttributes_t *a
 /* How the interface numbers profiles: by slices and by what is special about them. */
 static bool is_profile(const struct profile *p, unsigned int number, unsigned int smallest_mb)
 {
-    static const unsigned int slices[NVML_GPU_INSTANCE_PROFILE_COUNT] = { 1, 2, 3, 4, 7, 8, 6, 1, 2, 1 };
+    static const unsigned int slices[NVML_GPU_INSTANCE_PROFILE_COUNT] = { 1, 2, 3, 4, 7,
+                                                                          8, 6, 1, 2, 1 };
     bool media = strstr(p->name, "+me") != NULL;
     bool large = p->slices == 1 && p->memory_bytes >> 20 > smallest_mb;
 
@@ -307,7 +316,8 @@ static bool is_profile(const struct profile *p, unsigned int number, unsigned in
     }
 }
 
-static nvmlReturn_t find_profile_number(nvmlDevice_t device, unsigned int number, struct profile *found)
+static nvmlReturn_t find_profile_number(nvmlDevice_t device, unsigned int number,
+                                        struct profile *found)
 {
     struct table t;
     struct profile p;
@@ -324,7 +334,8 @@ static nvmlReturn_t find_profile_number(nvmlDevice_t device, unsigned int number
             return NVML_SUCCESS;
     if (result != NVML_SUCCESS)
         return result;
-    return number < NVML_GPU_INSTANCE_PROFILE_COUNT ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
+    return number < NVML_GPU_INSTANCE_PROFILE_COUNT ? NVML_ERROR_NOT_SUPPORTED
+                                                    : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned int number,
@@ -337,9 +348,10 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned i
         return result;
     if (!info)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *info = (nvmlGpuInstanceProfileInfo_t){ p.id,   0,          p.slices,   p.count, p.multiprocessors,
-                                            p.copy, p.decoders, p.encoders, p.jpeg,  p.ofa,
-                                            p.memory_bytes >> 20 };
+    *info = (nvmlGpuInstanceProfileInfo_t){
+        p.id,       0,          p.slices, p.count, p.multiprocessors,   p.copy,
+        p.decoders, p.encoders, p.jpeg,   p.ofa,   p.memory_bytes >> 20
+    };
     return NVML_SUCCESS;
 }
 
@@ -349,10 +361,18 @@ static nvmlReturn_t give_profile(const struct profile *p, nvmlGpuInstanceProfile
         return NVML_ERROR_INVALID_ARGUMENT;
     if (info->version != NVML_STRUCT_VERSION(sizeof(*info), 2))
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *info = (nvmlGpuInstanceProfileInfo_v2_t){ info->version,      p->id,       0,
-                                               p->slices,          p->count,    p->multiprocessors,
-                                               p->copy,            p->decoders, p->encoders,
-                                               p->jpeg,            p->ofa,      p->memory_bytes >> 20,
+    *info = (nvmlGpuInstanceProfileInfo_v2_t){ info->version,
+                                               p->id,
+                                               0,
+                                               p->slices,
+                                               p->count,
+                                               p->multiprocessors,
+                                               p->copy,
+                                               p->decoders,
+                                               p->encoders,
+                                               p->jpeg,
+                                               p->ofa,
+                                               p->memory_bytes >> 20,
                                                "" };
     snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
     return NVML_SUCCESS;
@@ -422,7 +442,8 @@ static nvmlReturn_t taken_slices(nvmlDevice_t device, unsigned int *taken)
     return result;
 }
 
-nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsigned int id, unsigned int *count)
+nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsigned int id,
+                                                       unsigned int *count)
 {
     struct profile p;
     unsigned int taken;
@@ -451,7 +472,8 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsi
 
 /* --- GPU instances --------------------------------------------------------------------------- */
 
-nvmlReturn_t nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id, nvmlGpuInstance_t *instance)
+nvmlReturn_t nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id,
+                                          nvmlGpuInstance_t *instance)
 {
     struct instance i;
     nvmlReturn_t result = find_instance(device, (int)id, -1, &i);
@@ -464,8 +486,8 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceById(nvmlDevice_t device, unsigned int id, 
     return *instance ? NVML_SUCCESS : NVML_ERROR_MEMORY;
 }
 
-nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int id, nvmlGpuInstance_t *instances,
-                                       unsigned int *count)
+nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int id,
+                                       nvmlGpuInstance_t *instances, unsigned int *count)
 {
     struct profile p;
     struct table t;
@@ -512,12 +534,15 @@ nvmlReturn_t nvmlGpuInstanceGetInfo(nvmlGpuInstance_t instance, nvmlGpuInstanceI
         return result;
     if (!info)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *info = (nvmlGpuInstanceInfo_t){ instance->device, (unsigned int)i.gi, p.id, { i.start, p.size } };
+    *info = (nvmlGpuInstanceInfo_t){
+        instance->device, (unsigned int)i.gi, p.id, { i.start, p.size }
+    };
     return NVML_SUCCESS;
 }
 
 /* Writes the command and finds what is new: the instance that was not there before. */
-static nvmlReturn_t create(nvmlDevice_t device, const char *command, int within, struct instance *made)
+static nvmlReturn_t create(nvmlDevice_t device, const char *command, int within,
+                           struct instance *made)
 {
     struct table before, after;
     struct instance i, old;
@@ -564,7 +589,8 @@ static nvmlReturn_t create_gpu_instance(nvmlDevice_t device, unsigned int id, in
     return *instance ? NVML_SUCCESS : NVML_ERROR_MEMORY;
 }
 
-nvmlReturn_t nvmlDeviceCreateGpuInstance(nvmlDevice_t device, unsigned int id, nvmlGpuInstance_t *instance)
+nvmlReturn_t nvmlDeviceCreateGpuInstance(nvmlDevice_t device, unsigned int id,
+                                         nvmlGpuInstance_t *instance)
 {
     return create_gpu_instance(device, id, -1, instance);
 }
@@ -574,7 +600,8 @@ nvmlReturn_t nvmlDeviceCreateGpuInstanceWithPlacement(nvmlDevice_t device, unsig
                                                       nvmlGpuInstance_t *instance)
 {
     if (!placement)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     return create_gpu_instance(device, id, (int)placement->start, instance);
 }
 
@@ -599,7 +626,8 @@ nvmlReturn_t nvmlGpuInstanceDestroy(nvmlGpuInstance_t instance)
 /* --- profiles of compute instances ----------------------------------------------------------- */
 
 /* Slices by the number of the profile, which is its id as well; 0: there is none. */
-static const unsigned int compute_slices[NVML_COMPUTE_INSTANCE_PROFILE_COUNT] = { 1, 2, 3, 4, 7, 8, 6, 0, 0 };
+static const unsigned int compute_slices[NVML_COMPUTE_INSTANCE_PROFILE_COUNT] = { 1, 2, 3, 4, 7,
+                                                                                  8, 6, 0, 0 };
 
 static unsigned int compute_profile(unsigned int slices)
 {
@@ -609,8 +637,8 @@ static unsigned int compute_profile(unsigned int slices)
     return 0;
 }
 
-nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t instance, unsigned int number,
-                                                          unsigned int engine,
+nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t instance,
+                                                          unsigned int number, unsigned int engine,
                                                           nvmlComputeInstanceProfileInfo_t *info)
 {
     struct instance i;
@@ -627,20 +655,22 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(nvmlGpuInstance_t inst
     slices = compute_slices[number];
     if (!slices || slices > p.slices)
         return NVML_ERROR_NOT_SUPPORTED;
-    *info = (nvmlComputeInstanceProfileInfo_t){ number, slices,     p.slices / slices,
-                                                p.multiprocessors * slices / p.slices,
-                                                p.copy, p.decoders, p.encoders,
-                                                p.jpeg, p.ofa };
+    *info = (nvmlComputeInstanceProfileInfo_t){
+        number, slices,     p.slices / slices, p.multiprocessors * slices / p.slices,
+        p.copy, p.decoders, p.encoders,        p.jpeg,
+        p.ofa
+    };
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(nvmlGpuInstance_t instance, unsigned int number,
-                                                           unsigned int engine,
-                                                           nvmlComputeInstanceProfileInfo_v2_t *info)
+nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(
+    nvmlGpuInstance_t instance, unsigned int number, unsigned int engine,
+    nvmlComputeInstanceProfileInfo_v2_t *info)
 {
     nvmlComputeInstanceProfileInfo_t plain;
     struct instance i;
-    nvmlReturn_t result = nvmlGpuInstanceGetComputeInstanceProfileInfo(instance, number, engine, &plain);
+    nvmlReturn_t result = nvmlGpuInstanceGetComputeInstanceProfileInfo(instance, number, engine,
+                                                                       &plain);
 
     if (result == NVML_SUCCESS)
         result = check_instance(instance, &i);
@@ -676,7 +706,8 @@ static nvmlReturn_t free_slices(nvmlGpuInstance_t instance, unsigned int *slices
 }
 
 nvmlReturn_t nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t instance,
-                                                                unsigned int number, unsigned int *count)
+                                                                unsigned int number,
+                                                                unsigned int *count)
 {
     unsigned int slices;
     nvmlReturn_t result = free_slices(instance, &slices);
@@ -708,7 +739,8 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_t instance, u
 }
 
 nvmlReturn_t nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t instance, unsigned int number,
-                                                nvmlComputeInstance_t *computes, unsigned int *count)
+                                                nvmlComputeInstance_t *computes,
+                                                unsigned int *count)
 {
     struct table t;
     struct instance i;
@@ -757,7 +789,8 @@ static unsigned int compute_start(nvmlComputeInstance_t compute)
     return start;
 }
 
-nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t compute, nvmlComputeInstanceInfo_t *info)
+nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t compute,
+                                           nvmlComputeInstanceInfo_t *info)
 {
     struct instance i;
     nvmlReturn_t result = check_compute(compute, &i);
@@ -766,14 +799,17 @@ nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t compute, nvmlCo
         return result;
     if (!info)
         return NVML_ERROR_INVALID_ARGUMENT;
-    *info = (nvmlComputeInstanceInfo_t){ compute->instance->device, compute->instance,
-                                         (unsigned int)compute->ci, compute_profile(i.slices),
+    *info = (nvmlComputeInstanceInfo_t){ compute->instance->device,
+                                         compute->instance,
+                                         (unsigned int)compute->ci,
+                                         compute_profile(i.slices),
                                          { compute_start(compute), i.slices } };
     return NVML_SUCCESS;
 }
 
 /* The first structure ended before the placement. */
-nvmlReturn_t nvmlComputeInstanceGetInfo(nvmlComputeInstance_t compute, nvmlComputeInstanceInfo_t *info)
+nvmlReturn_t nvmlComputeInstanceGetInfo(nvmlComputeInstance_t compute,
+                                        nvmlComputeInstanceInfo_t *info)
 {
     nvmlComputeInstanceInfo_t whole;
     nvmlReturn_t result = nvmlComputeInstanceGetInfo_v2(compute, info ? &whole : NULL);

@@ -14,8 +14,9 @@
 static bool parse_link(const char *line, struct nvlink *l)
 {
     return sscanf(line, "%u %u %llu %7s %d %u %31s %llu %llu %u %u %u %u", &l->number, &l->up,
-                  &l->bytes_per_second, l->peer, &l->peer_number, &l->peer_link, l->peer_bus_id, &l->tx_bytes,
-                  &l->rx_bytes, &l->crc_flit, &l->crc_data, &l->replay, &l->recovery) == 13;
+                  &l->bytes_per_second, l->peer, &l->peer_number, &l->peer_link, l->peer_bus_id,
+                  &l->tx_bytes, &l->rx_bytes, &l->crc_flit, &l->crc_data, &l->replay,
+                  &l->recovery) == 13;
 }
 
 nvmlReturn_t nvlink_read(nvmlDevice_t device, unsigned int number, struct nvlink *link)
@@ -24,7 +25,8 @@ nvmlReturn_t nvlink_read(nvmlDevice_t device, unsigned int number, struct nvlink
     nvmlReturn_t result = device_text(device, "nvlinks", text, sizeof(text));
 
     if (result == NVML_ERROR_NOT_FOUND)
-        return number < NVML_NVLINK_MAX_LINKS ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
+        return number < NVML_NVLINK_MAX_LINKS ? NVML_ERROR_NOT_SUPPORTED
+                                              : NVML_ERROR_INVALID_ARGUMENT;
     if (result != NVML_SUCCESS)
         return result;
     while ((line = table_line(&rest)))
@@ -57,7 +59,8 @@ static nvmlReturn_t read_for(nvmlDevice_t device, unsigned int number, const voi
     return result == NVML_SUCCESS && !answer ? NVML_ERROR_INVALID_ARGUMENT : result;
 }
 
-nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int number, nvmlEnableState_t *active)
+nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int number,
+                                      nvmlEnableState_t *active)
 {
     struct nvlink link;
     nvmlReturn_t result = read_for(device, number, active, &link);
@@ -67,7 +70,8 @@ nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int number, 
     return result;
 }
 
-nvmlReturn_t nvmlDeviceGetNvLinkVersion(nvmlDevice_t device, unsigned int number, unsigned int *version)
+nvmlReturn_t nvmlDeviceGetNvLinkVersion(nvmlDevice_t device, unsigned int number,
+                                        unsigned int *version)
 {
     struct nvlink link;
     nvmlReturn_t result = read_for(device, number, version, &link);
@@ -95,7 +99,8 @@ nvmlReturn_t nvmlDeviceGetNvLinkCapability(nvmlDevice_t device, unsigned int num
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned int number,
-                                             nvmlNvLinkErrorCounter_t counter, unsigned long long *value)
+                                             nvmlNvLinkErrorCounter_t counter,
+                                             unsigned long long *value)
 {
     struct nvlink link;
     nvmlReturn_t result = read_for(device, number, value, &link);
@@ -149,7 +154,8 @@ static void switch_address(const struct nvlink *link, char *bus_id, size_t size)
     snprintf(bus_id, size, "00000000:%02X:00.0", 0xC0 + (unsigned int)link->peer_number % 16);
 }
 
-nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int number, nvmlPciInfo_t *pci)
+nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int number,
+                                                 nvmlPciInfo_t *pci)
 {
     struct nvlink link;
     nvmlReturn_t result = read_for(device, number, pci, &link);
@@ -169,7 +175,8 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned i
     return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t device, unsigned int number, nvmlPciInfo_v2_t *pci)
+nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t device, unsigned int number,
+                                              nvmlPciInfo_v2_t *pci)
 {
     nvmlPciInfo_t info;
     nvmlReturn_t result = nvmlDeviceGetNvLinkRemotePciInfo_v2(device, number, &info);
@@ -227,14 +234,15 @@ static bool are_linked(nvmlDevice_t one, nvmlDevice_t other)
             continue;
         if (!strcmp(link.peer, "gpu") && link.peer_number == other->index)
             return true;
-        if (!strcmp(link.peer, "switch") && nvlink_read(other, link.number, &far) == NVML_SUCCESS && far.up)
+        if (!strcmp(link.peer, "switch") && nvlink_read(other, link.number, &far) == NVML_SUCCESS &&
+            far.up)
             return true;
     }
     return false;
 }
 
-nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other, nvmlGpuP2PCapsIndex_t what,
-                                    nvmlGpuP2PStatus_t *status)
+nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other,
+                                    nvmlGpuP2PCapsIndex_t what, nvmlGpuP2PStatus_t *status)
 {
     nvmlReturn_t result = device_check(one);
 
@@ -245,9 +253,10 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other, nvmlGp
     if (!status || (unsigned int)what >= NVML_P2P_CAPS_INDEX_UNKNOWN || one == other)
         return NVML_ERROR_INVALID_ARGUMENT;
     /* Without a link, GPUs copy over PCIe, but neither speak NVLink nor change each other's memory atomically. */
-    *status = are_linked(one, other)                                                     ? NVML_P2P_STATUS_OK
-              : what == NVML_P2P_CAPS_INDEX_NVLINK || what == NVML_P2P_CAPS_INDEX_ATOMICS ? NVML_P2P_STATUS_NOT_SUPPORTED
-                                                                                          : NVML_P2P_STATUS_OK;
+    *status = are_linked(one, other) ? NVML_P2P_STATUS_OK
+              : what == NVML_P2P_CAPS_INDEX_NVLINK || what == NVML_P2P_CAPS_INDEX_ATOMICS
+                  ? NVML_P2P_STATUS_NOT_SUPPORTED
+                  : NVML_P2P_STATUS_OK;
     return NVML_SUCCESS;
 }
 
@@ -288,7 +297,8 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopolo
         nvmlDevice_t other;
 
         if (library_device(i, &other) == NVML_SUCCESS && other != device &&
-            nvmlDeviceGetTopologyCommonAncestor(device, other, &found) == NVML_SUCCESS && found == level)
+            nvmlDeviceGetTopologyCommonAncestor(device, other, &found) == NVML_SUCCESS &&
+            found == level)
             list_add(&list, &other);
     }
     *count = list.used;
@@ -308,13 +318,14 @@ static nvmlReturn_t sysfs_text(nvmlDevice_t device, const char *name, char *buf,
         return result;
     if (sscanf(id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
         return NVML_ERROR_UNKNOWN;
-    snprintf(path, sizeof(path), "sys/bus/pci/devices/%04x:%02x:%02x.%x/%s", domain, bus, slot, function,
-             name);
+    snprintf(path, sizeof(path), "sys/bus/pci/devices/%04x:%02x:%02x.%x/%s", domain, bus, slot,
+             function, name);
     return root_text(path, buf, size);
 }
 
 /* Calls with each number of "0-3,8". */
-static void each_number(const char *list, void (*call)(void *argument, unsigned int number), void *argument)
+static void each_number(const char *list, void (*call)(void *argument, unsigned int number),
+                        void *argument)
 {
     while (*list) {
         char *end;
@@ -360,11 +371,12 @@ nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, un
 }
 
 /* A socket is a NUMA node here. */
-nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned int size, unsigned long *set,
-                                                 unsigned int scope)
+nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned int size,
+                                                 unsigned long *set, unsigned int scope)
 {
     if (scope > NVML_AFFINITY_SCOPE_SOCKET)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
+                                               : NVML_ERROR_UNINITIALIZED;
     return nvmlDeviceGetCpuAffinity(device, size, set);
 }
 
@@ -407,7 +419,8 @@ static void add_if_near(void *argument, unsigned int cpu)
         list_add(&search->list, &search->device);
 }
 
-nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count, nvmlDevice_t *devices)
+nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
+                                         nvmlDevice_t *devices)
 {
     struct gpu_search search = { { devices, sizeof(*devices), count ? *count : 0, 0 }, cpu, NULL };
     unsigned int all;

@@ -34,14 +34,14 @@ static void fill_v1(void *item, const struct process *p)
 
 static void fill_v2(void *item, const struct process *p)
 {
-    *(nvmlProcessInfo_v2_t *)item =
-        (nvmlProcessInfo_v2_t){ p->pid, p->memory_bytes, NO_INSTANCE, NO_INSTANCE };
+    *(nvmlProcessInfo_v2_t *)item = (nvmlProcessInfo_v2_t){ p->pid, p->memory_bytes, NO_INSTANCE,
+                                                            NO_INSTANCE };
 }
 
 static void fill_detail(void *item, const struct process *p)
 {
-    *(nvmlProcessDetail_v1_t *)item =
-        (nvmlProcessDetail_v1_t){ p->pid, p->memory_bytes, NO_INSTANCE, NO_INSTANCE, 0 };
+    *(nvmlProcessDetail_v1_t *)item = (nvmlProcessDetail_v1_t){ p->pid, p->memory_bytes,
+                                                                NO_INSTANCE, NO_INSTANCE, 0 };
 }
 
 /* Callers who pass no room at all ask how much they need; nothing running is a success. */
@@ -133,7 +133,8 @@ nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, uns
     return no_processes(device, count, items);
 }
 
-nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_v1_t *list)
+nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
+                                                   nvmlProcessDetailList_v1_t *list)
 {
     nvmlReturn_t result = device_check(device);
 
@@ -146,8 +147,8 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProc
     switch (list->mode) {
     case NVML_PROCESS_MODE_COMPUTE:
     case NVML_PROCESS_MODE_ALL:
-        return list_processes(device, fill_detail, sizeof(*list->procArray), &list->numProcArrayEntries,
-                              list->procArray);
+        return list_processes(device, fill_detail, sizeof(*list->procArray),
+                              &list->numProcArrayEntries, list->procArray);
     case NVML_PROCESS_MODE_GRAPHICS:
     case NVML_PROCESS_MODE_MPS:
         return no_processes(device, &list->numProcArrayEntries, list->procArray);
@@ -182,8 +183,8 @@ static unsigned int part(const struct shares *s, int64_t whole, const struct pro
     return s->gpu > 0 ? (unsigned int)(whole * p->utilization_percent / s->gpu) : 0;
 }
 
-static void fill_info(nvmlProcessUtilizationInfo_v1_t *info, const struct shares *s, const struct process *p,
-                      int64_t time_us)
+static void fill_info(nvmlProcessUtilizationInfo_v1_t *info, const struct shares *s,
+                      const struct process *p, int64_t time_us)
 {
     *info = (nvmlProcessUtilizationInfo_v1_t){ .timeStamp = (unsigned long long)time_us,
                                                .pid = p->pid,
@@ -196,7 +197,8 @@ static void fill_info(nvmlProcessUtilizationInfo_v1_t *info, const struct shares
 }
 
 /* Sample of now, when the caller has not seen it yet; `last_us` 0 asks for everything. */
-nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *items,
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
+                                             nvmlProcessUtilizationSample_t *items,
                                              unsigned int *count, unsigned long long last_us)
 {
     char text[TABLE_BYTES], *rest = text, *line;
@@ -231,7 +233,8 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUti
     return list_end(&list, count);
 }
 
-nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvmlProcessesUtilizationInfo_v1_t *info)
+nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
+                                                   nvmlProcessesUtilizationInfo_v1_t *info)
 {
     char text[TABLE_BYTES], *rest = text, *line;
     struct reader_gpu gpu;
@@ -248,7 +251,8 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvmlProc
         return NVML_ERROR_INVALID_ARGUMENT;
     if (info->version != NVML_STRUCT_VERSION(sizeof(*info), 1))
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    list = (struct list){ info->procUtilArray, sizeof(*info->procUtilArray), info->processSamplesCount, 0 };
+    list = (struct list){ info->procUtilArray, sizeof(*info->procUtilArray),
+                          info->processSamplesCount, 0 };
     read_shares(&gpu.sample, &shares);
     while ((line = table_line(&rest)))
         if (parse_process(line, &process)) {
@@ -272,13 +276,15 @@ nvmlReturn_t nvmlDeviceGetAccountingBufferSize(nvmlDevice_t device, unsigned int
     return give_uint(device, 4000, size);
 }
 
-nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count, unsigned int *pids)
+nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count,
+                                         unsigned int *pids)
 {
     (void)pids;
     return give_uint(device, 0, count);
 }
 
-nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid, nvmlAccountingStats_t *stats)
+nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
+                                          nvmlAccountingStats_t *stats)
 {
     nvmlReturn_t result = device_check(device);
 

@@ -78,8 +78,8 @@ static void keep(struct history *h, const struct reader_gpu *gpu)
     }
 }
 
-static void add_moments(const struct history *h, nvmlSamplingType_t type, unsigned long long after_us,
-                        struct list *list)
+static void add_moments(const struct history *h, nvmlSamplingType_t type,
+                        unsigned long long after_us, struct list *list)
 {
     unsigned int first = h->count > HISTORY ? h->count - HISTORY : 0;
 
@@ -94,8 +94,9 @@ static void add_moments(const struct history *h, nvmlSamplingType_t type, unsign
 }
 
 /* NULL asks how many there can be. */
-nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long after_us,
-                                  nvmlValueType_t *value_type, unsigned int *count, nvmlSample_t *samples)
+nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
+                                  unsigned long long after_us, nvmlValueType_t *value_type,
+                                  unsigned int *count, nvmlSample_t *samples)
 {
     struct list list = { samples, sizeof(*samples), count ? *count : 0, 0 };
     struct reader_gpu gpu;
@@ -107,8 +108,9 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, 
         return result;
     if (!value_type || !count || (unsigned int)type >= NVML_SAMPLINGTYPE_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
-    result = nvml_error(type == NVML_MODULE_POWER_SAMPLES ? -EOPNOTSUPP
-                                                          : sample_value(&gpu.sample, sampled[type], &value));
+    result = nvml_error(type == NVML_MODULE_POWER_SAMPLES
+                            ? -EOPNOTSUPP
+                            : sample_value(&gpu.sample, sampled[type], &value));
     if (result != NVML_SUCCESS)
         return result;
     *value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
@@ -160,8 +162,10 @@ static const struct {
     { 30, METRIC_UTILIZATION_DECODER, GPM_PERCENT, "nvdec_0_util", "Decoder 0 Utilization", "%" },
     { 40, METRIC_UTILIZATION_JPEG, GPM_PERCENT, "nvjpg_0_util", "JPEG Decoder 0 Utilization", "%" },
     { 50, METRIC_UTILIZATION_OFA, GPM_PERCENT, "nvofa_0_util", "Optical Flow Utilization", "%" },
-    { 60, METRIC_NVLINK_RX_BYTES_TOTAL, GPM_COUNTER, "nvlink_total_rx_per_sec", "NVLink RX", "MiB/s" },
-    { 61, METRIC_NVLINK_TX_BYTES_TOTAL, GPM_COUNTER, "nvlink_total_tx_per_sec", "NVLink TX", "MiB/s" },
+    { 60, METRIC_NVLINK_RX_BYTES_TOTAL, GPM_COUNTER, "nvlink_total_rx_per_sec", "NVLink RX",
+      "MiB/s" },
+    { 61, METRIC_NVLINK_TX_BYTES_TOTAL, GPM_COUNTER, "nvlink_total_tx_per_sec", "NVLink TX",
+      "MiB/s" },
 };
 
 /* Hopper and newer, where the board can be profiled at all. */
@@ -240,7 +244,8 @@ nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t sample)
 }
 
 /* Bytes between two samples as MiB/s; the samples are of one generation: nothing. */
-static double rate(const struct nvmlGpmSample_st *a, const struct nvmlGpmSample_st *b, enum metric id)
+static double rate(const struct nvmlGpmSample_st *a, const struct nvmlGpmSample_st *b,
+                   enum metric id)
 {
     double seconds = (double)(b->time_ns - a->time_ns) / 1e9;
     int64_t before = 0, after = 0;

@@ -74,7 +74,8 @@ nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_v1_t *info, un
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     text[strcspn(text, ".")] = '\0';
     snprintf(branch, sizeof(branch), "r%s_00", text);
-    return give_text(branch, info->branch, length < sizeof(info->branch) ? length : sizeof(info->branch));
+    return give_text(branch, info->branch,
+                     length < sizeof(info->branch) ? length : sizeof(info->branch));
 }
 
 nvmlReturn_t nvmlSystemGetHicVersion(unsigned int *count, nvmlHwbcEntry_t *entries)
@@ -113,7 +114,8 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device
 }
 
 /* The first device whose identity passes the test; a lost GPU can only be found by its index. */
-static nvmlReturn_t find_device(enum identity id, bool (*matches)(const char *text, const void *wanted),
+static nvmlReturn_t find_device(enum identity id,
+                                bool (*matches)(const char *text, const void *wanted),
                                 const void *wanted, nvmlDevice_t *device)
 {
     unsigned int count;
@@ -128,7 +130,8 @@ static nvmlReturn_t find_device(enum identity id, bool (*matches)(const char *te
         nvmlDevice_t found;
 
         if (library_device(i, &found) == NVML_SUCCESS &&
-            device_identity(found, id, text, sizeof(text)) == NVML_SUCCESS && matches(text, wanted)) {
+            device_identity(found, id, text, sizeof(text)) == NVML_SUCCESS &&
+            matches(text, wanted)) {
             *device = found;
             return NVML_SUCCESS;
         }

@@ -61,7 +61,8 @@ static int run(const char *const *arguments)
 
 static int mount_up(void)
 {
-    return run((const char *const[]){ program, "mount", "--gpus", "4", "--dev", "null", mountpoint, NULL });
+    return run((const char *const[]){ program, "mount", "--gpus", "4", "--dev", "null", mountpoint,
+                                      NULL });
 }
 
 static void mount_down(void)
@@ -125,8 +126,10 @@ static void life(void)
 {
     unsigned int count = 0;
 
-    is_int(CALL(nvmlDeviceGetCount_v2)(&count), NVML_ERROR_UNINITIALIZED, "nothing works before init");
-    is_int(CALL(nvmlDeviceGetPowerUsage)(NULL, NULL), NVML_ERROR_UNINITIALIZED, "and that is said first");
+    is_int(CALL(nvmlDeviceGetCount_v2)(&count), NVML_ERROR_UNINITIALIZED,
+           "nothing works before init");
+    is_int(CALL(nvmlDeviceGetPowerUsage)(NULL, NULL), NVML_ERROR_UNINITIALIZED,
+           "and that is said first");
     is_int(((nvmlReturn_t(*)(void))symbol("nvmlVgpuTypeGetLicense"))(), NVML_ERROR_UNINITIALIZED,
            "by what is not supported, too");
     is_int(CALL(nvmlShutdown)(), NVML_ERROR_UNINITIALIZED, "nor can it be shut down");
@@ -201,28 +204,33 @@ static void values(void)
 
         number = 0;
         is_int(get(device(1), &number), NVML_SUCCESS, "%s", rows[i].function);
-        is_int(number, atoll(text_of("gpus/1/metrics/%s", rows[i].file)), "%s is %s", rows[i].function,
-               rows[i].file);
+        is_int(number, atoll(text_of("gpus/1/metrics/%s", rows[i].file)), "%s is %s",
+               rows[i].function, rows[i].file);
         is_int(get(device(1), NULL), NVML_ERROR_INVALID_ARGUMENT, "%s wants somewhere to put it",
                rows[i].function);
     }
     is_int(CALL(nvmlDeviceGetTotalEnergyConsumption)(device(1), &value), NVML_SUCCESS, "energy");
     is_int((int64_t)value, atoll(text_of("gpus/1/metrics/energy_total_mj")), "is that of its file");
-    is_int(CALL(nvmlDeviceGetTemperature)(device(1), NVML_TEMPERATURE_GPU, &number), NVML_SUCCESS, "temperature");
+    is_int(CALL(nvmlDeviceGetTemperature)(device(1), NVML_TEMPERATURE_GPU, &number), NVML_SUCCESS,
+           "temperature");
     is_int(number, atoll(text_of("gpus/1/metrics/temperature_gpu_c")), "is that of its file");
     is_int(CALL(nvmlDeviceGetClockInfo)(device(1), NVML_CLOCK_SM, &number), NVML_SUCCESS, "clock");
     is_int(number, atoll(text_of("gpus/1/metrics/clock_sm_mhz")), "is that of its file");
     CALL(nvmlDeviceGetUtilizationRates)(device(1), &rates);
     is_int(rates.gpu, atoll(text_of("gpus/1/metrics/utilization_gpu_percent")), "utilization");
-    is_int(CALL(nvmlDeviceGetMemoryInfo_v2)(device(1), &memory), NVML_SUCCESS, "a bare 2 is a version");
+    is_int(CALL(nvmlDeviceGetMemoryInfo_v2)(device(1), &memory), NVML_SUCCESS,
+           "a bare 2 is a version");
     is_int((int64_t)memory.used, atoll(text_of("gpus/1/metrics/memory_used_bytes")), "memory used");
-    is_int((int64_t)memory.reserved, atoll(text_of("gpus/1/metrics/memory_reserved_bytes")), "memory reserved");
+    is_int((int64_t)memory.reserved, atoll(text_of("gpus/1/metrics/memory_reserved_bytes")),
+           "memory reserved");
     CALL(nvmlDeviceGetMemoryInfo)(device(1), &old);
-    is_int((int64_t)(old.used + old.free), (int64_t)old.total, "in the old structure reserved memory is used");
+    is_int((int64_t)(old.used + old.free), (int64_t)old.total,
+           "in the old structure reserved memory is used");
     memory.version = 7;
-    is_int(CALL(nvmlDeviceGetMemoryInfo_v2)(device(1), &memory), NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
-           "7 is none");
-    is_int(CALL(nvmlDeviceGetFanSpeed)(device(1), &number), NVML_ERROR_NOT_SUPPORTED, "an A100 has no fan");
+    is_int(CALL(nvmlDeviceGetMemoryInfo_v2)(device(1), &memory),
+           NVML_ERROR_ARGUMENT_VERSION_MISMATCH, "7 is none");
+    is_int(CALL(nvmlDeviceGetFanSpeed)(device(1), &number), NVML_ERROR_NOT_SUPPORTED,
+           "an A100 has no fan");
     put("control/clock", "resume");
 }
 
@@ -245,15 +253,18 @@ static void identity(void)
     is_int(CALL(nvmlDeviceGetHandleBySerial)(text, &found), NVML_SUCCESS, "by serial number");
     CALL(nvmlDeviceGetPciInfo_v3)(device(2), &pci);
     is_str(pci.busId, text_of("gpus/2/identity/bus_id"), "bus id");
-    is_int(CALL(nvmlDeviceGetHandleByPciBusId_v2)(pci.busId, &found), NVML_SUCCESS, "looked up by eight digits");
-    is_int(CALL(nvmlDeviceGetHandleByPciBusId_v2)(pci.busIdLegacy, &found), NVML_SUCCESS, "and by four");
+    is_int(CALL(nvmlDeviceGetHandleByPciBusId_v2)(pci.busId, &found), NVML_SUCCESS,
+           "looked up by eight digits");
+    is_int(CALL(nvmlDeviceGetHandleByPciBusId_v2)(pci.busIdLegacy, &found), NVML_SUCCESS,
+           "and by four");
     ok(found == device(2), "is that GPU");
     CALL(nvmlDeviceGetIndex)(found, &index);
     is_int(index, 2, "with its index");
     is_int(CALL(nvmlDeviceGetHandleByUUID)("GPU-0", &found), NVML_ERROR_NOT_FOUND, "no such UUID");
-    is_int(CALL(nvmlDeviceGetHandleByIndex_v2)(4, &found), NVML_ERROR_INVALID_ARGUMENT, "no such index");
-    is_int(CALL(nvmlDeviceGetName)((nvmlDevice_t)&found, text, sizeof(text)), NVML_ERROR_INVALID_ARGUMENT,
-           "a foreign handle");
+    is_int(CALL(nvmlDeviceGetHandleByIndex_v2)(4, &found), NVML_ERROR_INVALID_ARGUMENT,
+           "no such index");
+    is_int(CALL(nvmlDeviceGetName)((nvmlDevice_t)&found, text, sizeof(text)),
+           NVML_ERROR_INVALID_ARGUMENT, "a foreign handle");
     CALL(nvmlSystemGetDriverVersion)(text, sizeof(text));
     is_str(text, text_of("gpus/0/identity/driver_version"), "driver version");
 }
@@ -262,13 +273,15 @@ static void lists(void)
 {
     unsigned int count = 0, clocks[256];
 
-    is_int(CALL(nvmlDeviceGetSupportedMemoryClocks)(device(0), &count, NULL), NVML_ERROR_INSUFFICIENT_SIZE,
-           "no room for clocks");
-    is_int(CALL(nvmlDeviceGetSupportedMemoryClocks)(device(0), &count, clocks), NVML_SUCCESS, "room enough");
-    is_int(clocks[0], atoll(text_of("gpus/0/metrics/clock_memory_max_mhz")), "the highest comes first");
+    is_int(CALL(nvmlDeviceGetSupportedMemoryClocks)(device(0), &count, NULL),
+           NVML_ERROR_INSUFFICIENT_SIZE, "no room for clocks");
+    is_int(CALL(nvmlDeviceGetSupportedMemoryClocks)(device(0), &count, clocks), NVML_SUCCESS,
+           "room enough");
+    is_int(clocks[0], atoll(text_of("gpus/0/metrics/clock_memory_max_mhz")),
+           "the highest comes first");
     count = 256;
-    is_int(CALL(nvmlDeviceGetSupportedGraphicsClocks)(device(0), clocks[0], &count, clocks), NVML_SUCCESS,
-           "graphics clocks");
+    is_int(CALL(nvmlDeviceGetSupportedGraphicsClocks)(device(0), clocks[0], &count, clocks),
+           NVML_SUCCESS, "graphics clocks");
     is_int(clocks[0], atoll(text_of("gpus/0/metrics/clock_sm_max_mhz")), "from the highest");
     ok(count > 10 && clocks[1] < clocks[0], "down");
 }
@@ -296,10 +309,11 @@ static void setters(void)
     is_str(text_of("gpus/0/control/clock_lock"), "900 900", "is in the file");
     is_int(CALL(nvmlDeviceResetGpuLockedClocks)(device(0)), NVML_SUCCESS, "and gone");
     is_str(text_of("gpus/0/control/clock_lock"), "off", "from it");
-    is_int(CALL(nvmlDeviceSetPersistenceMode)(device(0), NVML_FEATURE_DISABLED), NVML_SUCCESS, "persistence");
+    is_int(CALL(nvmlDeviceSetPersistenceMode)(device(0), NVML_FEATURE_DISABLED), NVML_SUCCESS,
+           "persistence");
     is_str(text_of("gpus/0/metrics/persistence_mode"), "0", "is off");
-    is_int(CALL(nvmlDeviceSetComputeMode)(device(0), NVML_COMPUTEMODE_EXCLUSIVE_PROCESS), NVML_SUCCESS,
-           "compute mode");
+    is_int(CALL(nvmlDeviceSetComputeMode)(device(0), NVML_COMPUTEMODE_EXCLUSIVE_PROCESS),
+           NVML_SUCCESS, "compute mode");
     is_str(text_of("gpus/0/control/compute_mode"), "exclusive_process", "is in the file");
     CALL(nvmlDeviceSetComputeMode)(device(0), NVML_COMPUTEMODE_DEFAULT);
     is_int(as_nobody(CALL(nvmlDeviceSetPowerManagementLimit), 300000), NVML_ERROR_NO_PERMISSION,
@@ -344,16 +358,20 @@ static void processes(void)
            NVML_ERROR_INSUFFICIENT_SIZE, "room for one is too little");
     is_int(count, 2, "and says so");
     count = 8;
-    is_int(CALL(nvmlDeviceGetComputeRunningProcesses_v3)(device(3), &count, infos), NVML_SUCCESS, "room for eight");
+    is_int(CALL(nvmlDeviceGetComputeRunningProcesses_v3)(device(3), &count, infos), NVML_SUCCESS,
+           "room for eight");
     is_int(count, 2, "two are there");
-    is_int((int64_t)(infos[0].usedGpuMemory + infos[1].usedGpuMemory), INT64_C(3) << 30, "with their memory");
+    is_int((int64_t)(infos[0].usedGpuMemory + infos[1].usedGpuMemory), INT64_C(3) << 30,
+           "with their memory");
     count = 8;
-    is_int(CALL(nvmlDeviceGetComputeRunningProcesses)(device(3), &count, old), NVML_SUCCESS, "the old list");
+    is_int(CALL(nvmlDeviceGetComputeRunningProcesses)(device(3), &count, old), NVML_SUCCESS,
+           "the old list");
     is_int(old[1].pid, infos[1].pid, "has the old structure");
     count = 0;
-    is_int(CALL(nvmlDeviceGetProcessUtilization)(device(3), NULL, &count, 0), NVML_ERROR_INSUFFICIENT_SIZE,
-           "utilization asks for room");
-    is_int(CALL(nvmlDeviceGetProcessUtilization)(device(3), busy, &count, 0), NVML_SUCCESS, "and takes it");
+    is_int(CALL(nvmlDeviceGetProcessUtilization)(device(3), NULL, &count, 0),
+           NVML_ERROR_INSUFFICIENT_SIZE, "utilization asks for room");
+    is_int(CALL(nvmlDeviceGetProcessUtilization)(device(3), busy, &count, 0), NVML_SUCCESS,
+           "and takes it");
     is_int(busy[0].pid, infos[0].pid, "for the same processes");
 }
 
@@ -375,13 +393,14 @@ static void events(void)
     pthread_t thread;
 
     is_int(CALL(nvmlEventSetCreate)(&set), NVML_SUCCESS, "an event set");
-    is_int(CALL(nvmlDeviceRegisterEvents)(device(1), nvmlEventTypeXidCriticalError, set), NVML_SUCCESS,
-           "for one GPU");
+    is_int(CALL(nvmlDeviceRegisterEvents)(device(1), nvmlEventTypeXidCriticalError, set),
+           NVML_SUCCESS, "for one GPU");
     is_int(CALL(nvmlDeviceRegisterEvents)(device(1), 1ull << 60, set), NVML_ERROR_NOT_SUPPORTED,
            "but not for anything");
     is_int(CALL(nvmlEventSetWait_v2)(set, &data, 0), NVML_ERROR_TIMEOUT, "nothing happened");
     put("gpus/2/control/fault", "xid 43");
-    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 100), NVML_ERROR_TIMEOUT, "nor does another GPU count");
+    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 100), NVML_ERROR_TIMEOUT,
+           "nor does another GPU count");
     clock_gettime(CLOCK_MONOTONIC, &before);
     pthread_create(&thread, NULL, inject, file);
     is_int(CALL(nvmlEventSetWait_v2)(set, &data, 20000), NVML_SUCCESS, "an xid wakes it");
@@ -405,12 +424,14 @@ static void trouble(void)
     unsigned int number;
 
     put("gpus/1/control/fault", "sensor temperature_gpu_c");
-    is_int(CALL(nvmlDeviceGetTemperature)(device(1), NVML_TEMPERATURE_GPU, &number), NVML_ERROR_UNKNOWN,
-           "a sensor that fails is unknown");
+    is_int(CALL(nvmlDeviceGetTemperature)(device(1), NVML_TEMPERATURE_GPU, &number),
+           NVML_ERROR_UNKNOWN, "a sensor that fails is unknown");
     put("gpus/1/control/fault", "recover");
     put("gpus/3/control/fault", "fallen_off_bus");
-    is_int(CALL(nvmlDeviceGetPowerUsage)(kept, &number), NVML_ERROR_GPU_IS_LOST, "a GPU off the bus is lost");
-    is_int(CALL(nvmlDeviceGetHandleByIndex_v2)(3, &found), NVML_ERROR_GPU_IS_LOST, "to those who look for it");
+    is_int(CALL(nvmlDeviceGetPowerUsage)(kept, &number), NVML_ERROR_GPU_IS_LOST,
+           "a GPU off the bus is lost");
+    is_int(CALL(nvmlDeviceGetHandleByIndex_v2)(3, &found), NVML_ERROR_GPU_IS_LOST,
+           "to those who look for it");
     is_int(CALL(nvmlDeviceGetPowerUsage)(device(0), &number), NVML_SUCCESS, "the others are not");
     put("gpus/3/control/fault", "recover");
     is_int(CALL(nvmlDeviceGetPowerUsage)(kept, &number), NVML_SUCCESS, "and it comes back");
@@ -478,14 +499,18 @@ static void mig(void)
     is_int(CALL(nvmlDeviceSetMigMode)(device(2), 1, &activation), NVML_SUCCESS, "MIG on");
     CALL(nvmlDeviceGetMigMode)(device(2), &current, &pending);
     is_int(current, 1, "is on");
-    is_int(CALL(nvmlDeviceGetGpuInstanceProfileInfo)(device(2), 2, &profile), NVML_SUCCESS, "three slices");
-    is_int(CALL(nvmlDeviceCreateGpuInstance)(device(2), profile.id, &instance), NVML_SUCCESS, "an instance");
+    is_int(CALL(nvmlDeviceGetGpuInstanceProfileInfo)(device(2), 2, &profile), NVML_SUCCESS,
+           "three slices");
+    is_int(CALL(nvmlDeviceCreateGpuInstance)(device(2), profile.id, &instance), NVML_SUCCESS,
+           "an instance");
     is_int(CALL(nvmlGpuInstanceCreateComputeInstance)(instance, 2, &compute), NVML_SUCCESS,
            "with a compute instance");
     CALL(nvmlDeviceGetMaxMigDeviceCount)(device(2), &count);
     is_int(count, 7, "there could be seven");
-    is_int(CALL(nvmlDeviceGetMigDeviceHandleByIndex)(device(2), 0, &found), NVML_SUCCESS, "there is one");
-    is_int(CALL(nvmlDeviceGetMigDeviceHandleByIndex)(device(2), 1, &found), NVML_ERROR_NOT_FOUND, "not two");
+    is_int(CALL(nvmlDeviceGetMigDeviceHandleByIndex)(device(2), 0, &found), NVML_SUCCESS,
+           "there is one");
+    is_int(CALL(nvmlDeviceGetMigDeviceHandleByIndex)(device(2), 1, &found), NVML_ERROR_NOT_FOUND,
+           "not two");
     CALL(nvmlDeviceIsMigDeviceHandle)(found, &is_mig);
     is_int(is_mig, 1, "it is one");
     CALL(nvmlDeviceGetName)(found, name, sizeof(name));
@@ -500,13 +525,18 @@ static void mig(void)
 
 static void fields(void)
 {
-    nvmlFieldValue_t values[] = { { .fieldId = 83 }, { .fieldId = 186 }, { .fieldId = 91 },
-                                  { .fieldId = 165, .scopeId = 0 }, { .fieldId = 9999 } };
+    nvmlFieldValue_t values[] = { { .fieldId = 83 },
+                                  { .fieldId = 186 },
+                                  { .fieldId = 91 },
+                                  { .fieldId = 165, .scopeId = 0 },
+                                  { .fieldId = 9999 } };
 
     put("control/clock", "pause");
     is_int(CALL(nvmlDeviceGetFieldValues)(device(0), 5, values), NVML_SUCCESS, "fields");
-    is_int((int64_t)values[0].value.ullVal, atoll(text_of("gpus/0/metrics/energy_total_mj")), "energy");
-    is_int(values[1].value.uiVal, atoll(text_of("gpus/0/metrics/power_usage_instant_mw")), "instant power");
+    is_int((int64_t)values[0].value.ullVal, atoll(text_of("gpus/0/metrics/energy_total_mj")),
+           "energy");
+    is_int(values[1].value.uiVal, atoll(text_of("gpus/0/metrics/power_usage_instant_mw")),
+           "instant power");
     is_int(values[2].value.uiVal, 12, "links");
     is_int((int64_t)values[3].value.ullVal, 1, "the first of which is up");
     is_int(values[4].nvmlReturn, NVML_ERROR_NOT_SUPPORTED, "what is no field says so, alone");

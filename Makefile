@@ -32,10 +32,13 @@ VERSION      := 0.1.0
 
 SIM_SRCS    := $(sort $(wildcard sim/*.c))
 FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c))
+NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
-SCRIPTS     := $(sort $(wildcard tests/*.t))
+# These need packages that no distribution has: see check-clients.
+CLIENT_TESTS := tests/nvml_layout.t tests/clients.t
+SCRIPTS     := $(filter-out $(CLIENT_TESTS),$(sort $(wildcard tests/*.t)))
 SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml))
 
 # Not built in: for people and their editors.
@@ -50,9 +53,14 @@ SIM_OBJS    := $(call objects,$(SIM_SRCS)) $(if $(SIM_SRCS),$(BUILD)/schemas.o)
 FUSEFS_OBJS := $(call objects,$(FUSEFS_SRCS))
 FUSEFS_MAIN := $(BUILD)/fusefs/fakegpufs.o
 PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs)
+LIBNVML     := $(if $(NVML_SRCS),$(BUILD)/libnvidia-ml.so.1)
+# What the library shares with the daemon, built again so that it can be loaded anywhere.
+PIC_SRCS    := $(NVML_SRCS) fusefs/reader.c fusefs/snapshot.c sim/metric.c sim/unit.c sim/text.c sim/why.c
+PIC_OBJS    := $(patsubst %.c,$(BUILD)/pic/%.o,$(PIC_SRCS))
+LIBRARIES   := $(if $(NVML_SRCS),$(LIBNVML) $(BUILD)/libnvidia-ml.so)
 TAP         := $(BUILD)/tests/tap.o
 OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(TAP) \
-               $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS))
+               $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS)) $(PIC_OBJS)
 
 # --- Flags ------------------------------------------------------------------
 
@@ -63,6 +71,7 @@ C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-cont
             -D_GNU_SOURCE -DFAKEGPUFS_VERSION='"$(VERSION)"' -I. $(CPPFLAGS) $(CFLAGS)
 LIBS     := -lyaml -lm -lfuse3 -lseccomp -lpthread
 
+PIC_FLAGS := -fPIC -ffunction-sections -fdata-sections
 COMPILE   = $(CC) $(C_FLAGS) -MMD -MP -c
 LINK      = $(CC) $(C_FLAGS) $(LDFLAGS)
 
@@ -72,7 +81,7 @@ Q        := $(if $(filter 1,$(V)),,@)
 # --- Build ------------------------------------------------------------------
 
 .PHONY: all
-all: $(LIBSIM) $(PROGRAMS) ## build the programs into $(BUILD) (the default)
+all: $(LIBSIM) $(PROGRAMS) $(LIBRARIES) ## build the programs into $(BUILD) (the default)
 
 $(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
@@ -87,8 +96,22 @@ $(LIBFUSEFS): $(filter-out $(FUSEFS_MAIN),$(FUSEFS_OBJS)) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
+# Only what its functions reach is kept, and only their names are visible.
+$(LIBNVML): $(PIC_OBJS) mocknvml/exports.map $(BUILD)/stamp/sources
+	$(call say,LINK)
+	$(Q)$(LINK) -shared -Wl,-soname,libnvidia-ml.so.1 -Wl,--version-script=mocknvml/exports.map \
+	    -Wl,--gc-sections -Wl,-Bsymbolic -Wl,-z,defs \
+	    -Wl,--compress-debug-sections=zlib -o $@ $(PIC_OBJS)
+
+$(BUILD)/libnvidia-ml.so: $(LIBNVML)
+	$(Q)ln -sf $(<F) $@
+
 # Named one by one, so that make does not take the tests' for intermediate and remove them.
 $(OBJS): $(BUILD)/stamp/flags | $(BUILD)/stamp/headers
+
+$(BUILD)/pic/%.o: %.c
+	$(call say,CC)
+	$(Q)mkdir -p $(@D) && $(COMPILE) $(PIC_FLAGS) -o $@ $<
 
 $(BUILD)/%.o: %.c
 	$(call say,CC)
@@ -121,8 +144,8 @@ $(BUILD)/stamp/$(1): FORCE
 	@mkdir -p $$(@D)
 	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || echo '$(subst ','\'',$(2))' >$$@
 endef
-$(eval $(call stamp,flags,$(COMPILE) $(LDFLAGS)))
-$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS)))
+$(eval $(call stamp,flags,$(COMPILE) $(PIC_FLAGS) $(LDFLAGS)))
+$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(PIC_SRCS)))
 $(eval $(call stamp,schemas,$(SCHEMAS)))
 
 $(BUILD)/stamp/headers:
@@ -189,6 +212,18 @@ check-asan: ## the same tests under the address and undefined-behaviour sanitize
 check-tsan: ## the same tests under the thread sanitizer
 	$(SUBMAKE) check BUILD=$(BUILD)/tsan WERROR= RUNNER='$(NO_ASLR)' \
 	    CFLAGS='$(SANITIZED) -fsanitize=thread'
+
+# Programs of others, at the versions that were tried, in a place of their own.
+CLIENT_PACKAGES := nvidia-ml-py==13.615.71 gpustat==1.1.1 nvitop==1.7.2
+
+$(BUILD)/clients/installed: Makefile
+	$(call say,VENV)
+	$(Q)rm -rf $(@D) && $(PYTHON) -m venv $(@D) && $(@D)/bin/pip -q install $(CLIENT_PACKAGES) && touch $@
+
+.PHONY: check-clients
+check-clients: all $(BUILD)/clients/installed ## run other people's unmodified programs against a mount
+	@BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' CLIENTS='$(abspath $(BUILD))/clients' \
+	    $(PROVE) --exec 'timeout -k 10 $(TEST_SECONDS)' $(CLIENT_TESTS)
 
 .PHONY: run-tests
 run-tests: all $(PICKED_TESTS)
@@ -299,17 +334,20 @@ endef
 # --- Install and tidy -------------------------------------------------------
 
 BINDIR  = $(DESTDIR)$(PREFIX)/bin
+LIBDIR  = $(DESTDIR)$(PREFIX)/lib/fakegpufs
 DATADIR = $(DESTDIR)$(PREFIX)/share/fakegpufs
 
 .PHONY: install
 install: all ## install into $(DESTDIR)$(PREFIX)
 	$(Q)$(foreach p,$(PROGRAMS),install -D -m 0755 $(p) '$(BINDIR)/$(notdir $(p))' &&) :
+	$(Q)$(if $(LIBNVML),install -D -m 0755 $(LIBNVML) '$(LIBDIR)/libnvidia-ml.so.1' && \
+	    ln -sf libnvidia-ml.so.1 '$(LIBDIR)/libnvidia-ml.so')
 	$(Q)$(foreach s,$(SCHEMAS) $(EXAMPLES),install -D -m 0644 $(s) '$(DATADIR)/$(s)' &&) :
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` put there
 	$(Q)rm -f '$(BINDIR)/fakegpufs'
-	$(Q)rm -rf '$(DATADIR)'
+	$(Q)rm -rf '$(DATADIR)' '$(LIBDIR)'
 
 .PHONY: clean
 clean: ## remove $(BUILD)

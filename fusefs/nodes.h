@@ -13,6 +13,7 @@ extern const struct node_def proc_nodes[];     /* proc/ */
 extern const struct node_def sys_nodes[];      /* sys/ */
 extern const struct node_def k8s_nodes[];      /* k8s/ */
 extern const struct node_def gpu_nodes[];      /* gpus/ */
+extern const struct node_def board_nodes[];    /* gpus/: tables */
 extern const struct node_def workload_nodes[]; /* workloads/ */
 extern const struct node_def control_nodes[];  /* control/, events, kmsg, snapshot, usr/ */
 

@@ -464,12 +464,19 @@ static bool has_mig(const struct node_ctx *cx)
 
 static int show_mig_profiles(const struct node_ctx *cx, struct text *out)
 {
-    text_add(out, "# id name slices count multiprocessors memory_bytes\n");
+    text_add(out,
+             "# id name slices count multiprocessors memory_bytes size copy decoders encoders jpeg "
+             "ofa starts\n");
     for (int i = 0; i < cx->model->mig.count; i++) {
         const struct mig_profile *p = &cx->model->mig.items[i];
 
-        text_addf(out, "%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", p->id,
+        text_addf(out, "%" PRId64 " %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, p->id,
                   p->name, p->slices, p->count, p->multiprocessors, p->memory_bytes);
+        text_addf(out, " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                  p->size, p->copy, p->decoders, p->encoders, p->jpeg, p->ofa);
+        for (int k = 0; k < p->starts.count; k++)
+            text_addf(out, "%c%" PRId64, k ? ',' : ' ', p->starts.items[k]);
+        text_add(out, "\n");
     }
     return 0;
 }

@@ -135,6 +135,13 @@ int reader_write(struct reader *r, const char *path, const char *text)
     return err;
 }
 
+int reader_open_file(struct reader *r, const char *path)
+{
+    int fd = openat(r->root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+    return fd < 0 ? -errno : fd;
+}
+
 /* --- opening --------------------------------------------------------------------------------- */
 
 int reader_open(struct reader **out, const char *root)

@@ -51,4 +51,7 @@ int reader_text(struct reader *reader, const char *path, char *buf, unsigned lon
 /* Writes one command to a file below the root. 0 or -errno. */
 int reader_write(struct reader *reader, const char *path, const char *text);
 
+/* Opens a file below the root for reading, for whoever waits on it with poll. A descriptor or -errno. */
+int reader_open_file(struct reader *reader, const char *path);
+
 #endif

@@ -1,0 +1,144 @@
+/*
+ * Library: the state behind the functions, and the few helpers that they are one line over.
+ *
+ * Every exported function begins with a helper that says whether the library is initialized and whether the
+ * handle is one of ours, so no function repeats those checks. Internal results are 0 or -errno;
+ * nvml_error() is the only place that turns one into an nvmlReturn_t.
+ *
+ * Locking: readings share the lock, everything that changes the state holds it alone. The lock is never
+ * held while waiting for events.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef MOCKNVML_LIBRARY_H
+#define MOCKNVML_LIBRARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fusefs/reader.h"
+#include "mocknvml/nvml.h"
+
+enum { LENGTH_UUID = 48, TABLE_BYTES = 16384 };
+
+/*
+ * A GPU, or a MIG device of one. Handles are given out for good: one that a program keeps over a shutdown
+ * means the same GPU after the next init. `uuid` finds the GPU when it moved to another index.
+ */
+struct nvmlDevice_st {
+    int index;              /* of the GPU in the mount, when last seen; guarded by the lock */
+    int number;             /* among the devices that this process may see */
+    nvmlDevice_t parent;    /* of a MIG device, otherwise NULL */
+    int gi, ci;             /* of a MIG device, otherwise -1 */
+    char uuid[LENGTH_UUID]; /* its own */
+};
+
+struct nvmlGpuInstance_st {
+    nvmlDevice_t device;
+    int gi;
+};
+
+struct nvmlComputeInstance_st {
+    nvmlGpuInstance_t instance;
+    int ci;
+};
+
+/* --- errors ---------------------------------------------------------------------------------- */
+
+/* 0 or -errno as NVML says it. */
+nvmlReturn_t nvml_error(int result);
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+/* NVML_ERROR_UNINITIALIZED outside of init and shutdown. */
+nvmlReturn_t library_check(void);
+
+/* The same, for functions that never answer anything else: what a driver without the feature says. */
+nvmlReturn_t library_unsupported(void);
+
+/* How many GPUs there are for this process. */
+nvmlReturn_t library_count(unsigned int *count);
+
+/* Device `number`; NVML_ERROR_GPU_IS_LOST when it is lost. */
+nvmlReturn_t library_device(unsigned int number, nvmlDevice_t *device);
+
+/* The device of GPU `index` of the mount, or NULL when this process may not see it. */
+nvmlDevice_t library_device_at(int index);
+
+/* A handle for a MIG device, GPU instance, compute instance; NULL when there is no room for more. */
+nvmlDevice_t library_mig_device(nvmlDevice_t parent, int gi, int ci, const char *uuid);
+nvmlGpuInstance_t library_gpu_instance(nvmlDevice_t device, int gi);
+nvmlComputeInstance_t library_compute_instance(nvmlGpuInstance_t instance, int ci);
+bool library_knows_gpu_instance(nvmlGpuInstance_t instance);
+bool library_knows_compute_instance(nvmlComputeInstance_t instance);
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+/* The node as it is now. */
+nvmlReturn_t node_read(struct reader_node *node);
+
+/* Checks handle and state, then reads the GPU (of a MIG device: its parent), all of one generation. */
+nvmlReturn_t device_read(nvmlDevice_t device, struct reader_gpu *gpu);
+
+/* The same for functions that a MIG device does not have. */
+nvmlReturn_t device_read_gpu(nvmlDevice_t device, struct reader_gpu *gpu);
+
+/* Checks only; what a setter or a constant needs. */
+nvmlReturn_t device_check(nvmlDevice_t device);
+
+/* A file of the device's GPU: `path` below gpus/<i>/. Length or error in *result. */
+nvmlReturn_t device_text(nvmlDevice_t device, const char *path, char *buf, size_t size);
+nvmlReturn_t device_write(nvmlDevice_t device, const char *path, const char *text);
+
+/* A file below the root. */
+nvmlReturn_t root_text(const char *path, char *buf, size_t size);
+
+/* Opens a file below the root; the descriptor is the caller's. */
+nvmlReturn_t root_open(const char *path, int *fd);
+
+/* An identity text. NVML_ERROR_INSUFFICIENT_SIZE when it does not fit. */
+nvmlReturn_t device_identity(nvmlDevice_t device, enum identity id, char *buf, unsigned int length);
+
+/* The number of a line `name number` in gpus/<i>/board. */
+nvmlReturn_t device_fact(nvmlDevice_t device, const char *name, int64_t *value);
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+/* A metric in the unit that its file shows, rounded as there. 0, -ENODATA, -EIO. */
+int sample_value(const struct metric_sample *sample, enum metric id, int64_t *value);
+
+/* One metric of a GPU, as the type that the function gives. */
+nvmlReturn_t get_i64(nvmlDevice_t device, enum metric id, int64_t *value);
+nvmlReturn_t get_uint(nvmlDevice_t device, enum metric id, unsigned int *value);
+nvmlReturn_t get_u64(nvmlDevice_t device, enum metric id, unsigned long long *value);
+nvmlReturn_t get_int(nvmlDevice_t device, enum metric id, int *value);
+nvmlReturn_t get_state(nvmlDevice_t device, enum metric id, nvmlEnableState_t *state);
+
+/* A constant, after the checks. */
+nvmlReturn_t give_uint(nvmlDevice_t device, unsigned int constant, unsigned int *value);
+nvmlReturn_t give_fact(nvmlDevice_t device, const char *name, unsigned int *value);
+
+/* Copies a text into a caller's buffer. */
+nvmlReturn_t give_text(const char *text, char *buf, unsigned int length);
+
+/*
+ * The protocol of most lists: *count holds the room and gets the number there are; NULL with no room asks for
+ * it. `item` is copied while there is room.
+ */
+struct list {
+    void *items;
+    size_t item_size;
+    unsigned int room, used;
+};
+
+void list_add(struct list *list, const void *item);
+nvmlReturn_t list_end(const struct list *list, unsigned int *count);
+
+/* The next line of a table, without comments; NULL at the end. Changes the text. */
+char *table_line(char **text);
+
+/* Microseconds since the epoch, as NVML's time stamps count. */
+int64_t now_us(void);
+
+#endif

@@ -1,0 +1,270 @@
+/*
+ * Memory and engines: sizes, how busy, encoding and frame capture.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <string.h>
+
+#include "mocknvml/library.h"
+#include "mocknvml/mig.h"
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+static nvmlReturn_t read_memory(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+    static const enum metric ids[] = { METRIC_MEMORY_TOTAL, METRIC_MEMORY_RESERVED,
+                                       METRIC_MEMORY_FREE, METRIC_MEMORY_USED };
+    struct reader_gpu gpu;
+    nvmlReturn_t result = device_read(device, &gpu);
+    int64_t values[4];
+
+    if (result != NVML_SUCCESS)
+        return result;
+    for (int i = 0; i < 4; i++)
+        if ((result = nvml_error(sample_value(&gpu.sample, ids[i], &values[i]))) != NVML_SUCCESS)
+            return result;
+    *memory = (nvmlMemory_v2_t){ .total = (unsigned long long)values[0],
+                                 .reserved = (unsigned long long)values[1],
+                                 .free = (unsigned long long)values[2],
+                                 .used = (unsigned long long)values[3] };
+    if (!device->parent)
+        return NVML_SUCCESS;
+    /* The mount does not say how much of an instance is in use. */
+    *memory = (nvmlMemory_v2_t){ 0 };
+    result = mig_memory_bytes(device, &memory->total);
+    memory->free = memory->total;
+    return result;
+}
+
+/* What is reserved counts as used in the old structure. */
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
+{
+    nvmlMemory_v2_t now;
+    nvmlReturn_t result = read_memory(device, &now);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!memory)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *memory = (nvmlMemory_t){ .total = now.total, .free = now.free, .used = now.total - now.free };
+    return NVML_SUCCESS;
+}
+
+/* A client in wide use gives the bare number 2 as the version. */
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+    nvmlMemory_v2_t now;
+    nvmlReturn_t result = read_memory(device, &now);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!memory)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (memory->version != NVML_STRUCT_VERSION(sizeof(*memory), 2) && memory->version != 2)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    now.version = memory->version;
+    *memory = now;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *memory)
+{
+    struct reader_gpu gpu;
+    nvmlReturn_t result = device_read(device, &gpu);
+    int64_t total, used, free;
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!memory)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    result = nvml_error(sample_value(&gpu.sample, METRIC_BAR1_TOTAL, &total));
+    if (result == NVML_SUCCESS)
+        result = nvml_error(sample_value(&gpu.sample, METRIC_BAR1_USED, &used));
+    if (result == NVML_SUCCESS)
+        result = nvml_error(sample_value(&gpu.sample, METRIC_BAR1_FREE, &free));
+    if (result == NVML_SUCCESS)
+        *memory = (nvmlBAR1Memory_t){ (unsigned long long)total, (unsigned long long)free,
+                                      (unsigned long long)used };
+    return result;
+}
+
+/* Nothing is protected: the whole memory is open. */
+nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t device,
+                                                 nvmlConfComputeMemSizeInfo_t *size)
+{
+    nvmlMemory_v2_t now;
+    nvmlReturn_t result = read_memory(device, &now);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!size)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *size = (nvmlConfComputeMemSizeInfo_t){ .protectedMemSizeKib = 0,
+                                            .unprotectedMemSizeKib = now.total / 1024 };
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device, nvmlMemory_t *memory)
+{
+    nvmlReturn_t result = device_check(device);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!memory)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    memset(memory, 0, sizeof(*memory));
+    return NVML_SUCCESS;
+}
+
+/* --- engines --------------------------------------------------------------------------------- */
+
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates)
+{
+    struct reader_gpu gpu;
+    nvmlReturn_t result = device_read_gpu(device, &gpu);
+    int64_t busy, memory;
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!rates)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    result = nvml_error(sample_value(&gpu.sample, METRIC_UTILIZATION_GPU, &busy));
+    if (result == NVML_SUCCESS)
+        result = nvml_error(sample_value(&gpu.sample, METRIC_UTILIZATION_MEMORY, &memory));
+    if (result == NVML_SUCCESS)
+        *rates = (nvmlUtilization_t){ (unsigned int)busy, (unsigned int)memory };
+    return result;
+}
+
+/* Over which time a real driver averages. */
+enum { PERIOD_US = 167000 };
+
+static nvmlReturn_t engine(nvmlDevice_t device, enum metric id, unsigned int *percent,
+                           unsigned int *period)
+{
+    nvmlReturn_t result = get_uint(device, id, percent);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!period)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *period = PERIOD_US;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t device, unsigned int *percent,
+                                             unsigned int *period_us)
+{
+    return engine(device, METRIC_UTILIZATION_ENCODER, percent, period_us);
+}
+
+nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned int *percent,
+                                             unsigned int *period_us)
+{
+    return engine(device, METRIC_UTILIZATION_DECODER, percent, period_us);
+}
+
+nvmlReturn_t nvmlDeviceGetJpgUtilization(nvmlDevice_t device, unsigned int *percent,
+                                         unsigned int *period_us)
+{
+    return engine(device, METRIC_UTILIZATION_JPEG, percent, period_us);
+}
+
+nvmlReturn_t nvmlDeviceGetOfaUtilization(nvmlDevice_t device, unsigned int *percent,
+                                         unsigned int *period_us)
+{
+    return engine(device, METRIC_UTILIZATION_OFA, percent, period_us);
+}
+
+/* --- sessions: nobody encodes or captures ---------------------------------------------------- */
+
+/* All of its encoders are free, where it has some. */
+nvmlReturn_t nvmlDeviceGetEncoderCapacity(nvmlDevice_t device, nvmlEncoderType_t type,
+                                          unsigned int *capacity)
+{
+    int64_t encoders;
+    nvmlReturn_t result = device_fact(device, "encoders", &encoders);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!capacity || (unsigned int)type > NVML_ENCODER_QUERY_AV1)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (!encoders)
+        return NVML_ERROR_NOT_SUPPORTED;
+    *capacity = 100;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessions,
+                                       unsigned int *fps, unsigned int *latency_us)
+{
+    nvmlReturn_t result = give_uint(device, 0, sessions);
+
+    if (result == NVML_SUCCESS)
+        result = give_uint(device, 0, fps);
+    return result == NVML_SUCCESS ? give_uint(device, 0, latency_us) : result;
+}
+
+nvmlReturn_t nvmlDeviceGetEncoderSessions(nvmlDevice_t device, unsigned int *count,
+                                          nvmlEncoderSession_t *sessions)
+{
+    (void)sessions;
+    return give_uint(device, 0, count);
+}
+
+nvmlReturn_t nvmlDeviceGetFBCStats(nvmlDevice_t device, nvmlFBCStats_t *stats)
+{
+    nvmlReturn_t result = device_check(device);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!stats)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    memset(stats, 0, sizeof(*stats));
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetFBCSessions(nvmlDevice_t device, unsigned int *count,
+                                      nvmlFBCSession_t *sessions)
+{
+    (void)sessions;
+    return give_uint(device, 0, count);
+}
+
+/* --- GRID: a host without licences ------------------------------------------------------------ */
+
+static nvmlReturn_t no_licences(nvmlDevice_t device, void *features, size_t size)
+{
+    nvmlReturn_t result = device_check(device);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!features)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    memset(features, 0, size);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetGridLicensableFeatures(nvmlDevice_t device,
+                                                 nvmlGridLicensableFeatures_t *features)
+{
+    return no_licences(device, features, sizeof(*features));
+}
+
+nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v2(nvmlDevice_t device,
+                                                    nvmlGridLicensableFeatures_v2_t *features)
+{
+    return no_licences(device, features, sizeof(*features));
+}
+
+nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v3(nvmlDevice_t device,
+                                                    nvmlGridLicensableFeatures_v3_t *features)
+{
+    return no_licences(device, features, sizeof(*features));
+}
+
+nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v4(nvmlDevice_t device,
+                                                    nvmlGridLicensableFeatures_v4_t *features)
+{
+    return no_licences(device, features, sizeof(*features));
+}

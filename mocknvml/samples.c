@@ -1,0 +1,308 @@
+/*
+ * Samples: a short history of a GPU, and the profiling metrics between two instants.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mocknvml/library.h"
+
+/* --- history --------------------------------------------------------------------------------- */
+
+/*
+ * The mount knows the present only. A process that asks again and again gets what it has seen so far, one
+ * entry per generation; the first call has one sample.
+ */
+enum { HISTORY = 120 };
+
+static const enum metric sampled[NVML_SAMPLINGTYPE_COUNT] = {
+    [NVML_TOTAL_POWER_SAMPLES] = METRIC_POWER_USAGE,
+    [NVML_GPU_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_GPU,
+    [NVML_MEMORY_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_MEMORY,
+    [NVML_ENC_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_ENCODER,
+    [NVML_DEC_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_DECODER,
+    [NVML_PROCESSOR_CLK_SAMPLES] = METRIC_CLOCK_SM,
+    [NVML_MEMORY_CLK_SAMPLES] = METRIC_CLOCK_MEMORY,
+    [NVML_MODULE_POWER_SAMPLES] = METRIC_POWER_USAGE,
+    [NVML_JPG_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_JPEG,
+    [NVML_OFA_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_OFA,
+};
+
+struct moment {
+    int64_t time_us;
+    uint64_t generation;
+    unsigned int values[NVML_SAMPLINGTYPE_COUNT];
+};
+
+struct history {
+    struct history *next;
+    nvmlDevice_t device;
+    struct moment moments[HISTORY]; /* a ring */
+    unsigned int count;             /* of moments ever kept */
+};
+
+static pthread_mutex_t histories_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct history *histories; /* kept for good, as device handles are */
+
+static struct history *history_of(nvmlDevice_t device)
+{
+    struct history *h;
+
+    for (h = histories; h && h->device != device; h = h->next)
+        ;
+    if (h || !(h = calloc(1, sizeof(*h))))
+        return h;
+    h->device = device;
+    h->next = histories;
+    histories = h;
+    return h;
+}
+
+static void keep(struct history *h, const struct reader_gpu *gpu)
+{
+    struct moment *last = &h->moments[(h->count + HISTORY - 1) % HISTORY], *m;
+
+    if (h->count && last->generation == gpu->generation)
+        return;
+    m = &h->moments[h->count++ % HISTORY];
+    *m = (struct moment){ .time_us = now_us(), .generation = gpu->generation };
+    for (int i = 0; i < NVML_SAMPLINGTYPE_COUNT; i++) {
+        int64_t value = 0;
+
+        sample_value(&gpu->sample, sampled[i], &value);
+        m->values[i] = (unsigned int)value;
+    }
+}
+
+static void add_moments(const struct history *h, nvmlSamplingType_t type,
+                        unsigned long long after_us, struct list *list)
+{
+    unsigned int first = h->count > HISTORY ? h->count - HISTORY : 0;
+
+    for (unsigned int i = first; i < h->count; i++) {
+        const struct moment *m = &h->moments[i % HISTORY];
+        nvmlSample_t sample = { .timeStamp = (unsigned long long)m->time_us };
+
+        sample.sampleValue.uiVal = m->values[type];
+        if (sample.timeStamp > after_us && list->used < list->room)
+            list_add(list, &sample);
+    }
+}
+
+/* NULL asks how many there can be. */
+nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
+                                  unsigned long long after_us, nvmlValueType_t *value_type,
+                                  unsigned int *count, nvmlSample_t *samples)
+{
+    struct list list = { samples, sizeof(*samples), count ? *count : 0, 0 };
+    struct reader_gpu gpu;
+    struct history *h;
+    int64_t value;
+    nvmlReturn_t result = device_read_gpu(device, &gpu);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!value_type || !count || (unsigned int)type >= NVML_SAMPLINGTYPE_COUNT)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    result = nvml_error(type == NVML_MODULE_POWER_SAMPLES
+                            ? -EOPNOTSUPP
+                            : sample_value(&gpu.sample, sampled[type], &value));
+    if (result != NVML_SUCCESS)
+        return result;
+    *value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
+    pthread_mutex_lock(&histories_lock);
+    h = history_of(device);
+    if (h) {
+        keep(h, &gpu);
+        if (samples)
+            add_moments(h, type, after_us, &list);
+    }
+    pthread_mutex_unlock(&histories_lock);
+    if (!h)
+        return NVML_ERROR_MEMORY;
+    *count = samples ? list.used : HISTORY;
+    return *count ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+}
+
+/* --- profiling metrics ------------------------------------------------------------------------- */
+
+struct nvmlGpmSample_st {
+    bool taken;
+    int64_t time_ns; /* simulated */
+    struct reader_gpu gpu;
+};
+
+/* What a number means. Activities are those of the second sample; counters become rates between the two. */
+enum gpm_kind { GPM_RATIO, GPM_PERCENT, GPM_RATE, GPM_COUNTER };
+
+static const struct {
+    unsigned int id;
+    enum metric metric;
+    enum gpm_kind kind;
+    const char *short_name, *long_name, *unit;
+} gpm_metrics[] = {
+    { 1, METRIC_GR_ENGINE_ACTIVE, GPM_RATIO, "graphics_util", "Graphics Utilization", "%" },
+    { 2, METRIC_SM_ACTIVE, GPM_RATIO, "sm_util", "SM Utilization", "%" },
+    { 3, METRIC_SM_OCCUPANCY, GPM_RATIO, "sm_occupancy", "SM Occupancy", "%" },
+    { 4, METRIC_INTEGER_ACTIVE, GPM_RATIO, "integer_util", "Integer Utilization", "%" },
+    { 5, METRIC_TENSOR_ACTIVE, GPM_RATIO, "any_tensor_util", "Tensor Utilization", "%" },
+    { 6, METRIC_TENSOR_DFMA_ACTIVE, GPM_RATIO, "dfma_tensor_util", "DFMA Tensor Utilization", "%" },
+    { 7, METRIC_TENSOR_HMMA_ACTIVE, GPM_RATIO, "hmma_tensor_util", "HMMA Tensor Utilization", "%" },
+    { 9, METRIC_TENSOR_IMMA_ACTIVE, GPM_RATIO, "imma_tensor_util", "IMMA Tensor Utilization", "%" },
+    { 10, METRIC_DRAM_ACTIVE, GPM_RATIO, "dram_bw_util", "DRAM Bandwidth Utilization", "%" },
+    { 11, METRIC_FP64_ACTIVE, GPM_RATIO, "fp64_util", "FP64 Utilization", "%" },
+    { 12, METRIC_FP32_ACTIVE, GPM_RATIO, "fp32_util", "FP32 Utilization", "%" },
+    { 13, METRIC_FP16_ACTIVE, GPM_RATIO, "fp16_util", "FP16 Utilization", "%" },
+    { 20, METRIC_PCIE_TX, GPM_RATE, "pcie_tx_per_sec", "PCIe TX", "MiB/s" },
+    { 21, METRIC_PCIE_RX, GPM_RATE, "pcie_rx_per_sec", "PCIe RX", "MiB/s" },
+    { 30, METRIC_UTILIZATION_DECODER, GPM_PERCENT, "nvdec_0_util", "Decoder 0 Utilization", "%" },
+    { 40, METRIC_UTILIZATION_JPEG, GPM_PERCENT, "nvjpg_0_util", "JPEG Decoder 0 Utilization", "%" },
+    { 50, METRIC_UTILIZATION_OFA, GPM_PERCENT, "nvofa_0_util", "Optical Flow Utilization", "%" },
+    { 60, METRIC_NVLINK_RX_BYTES_TOTAL, GPM_COUNTER, "nvlink_total_rx_per_sec", "NVLink RX",
+      "MiB/s" },
+    { 61, METRIC_NVLINK_TX_BYTES_TOTAL, GPM_COUNTER, "nvlink_total_tx_per_sec", "NVLink TX",
+      "MiB/s" },
+};
+
+/* Hopper and newer, where the board can be profiled at all. */
+static nvmlReturn_t has_gpm(nvmlDevice_t device, unsigned int *has)
+{
+    int64_t profiling;
+    int major, minor;
+    nvmlReturn_t result = device_fact(device, "profiling", &profiling);
+
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetCudaComputeCapability(device, &major, &minor);
+    if (result == NVML_SUCCESS)
+        *has = profiling && major >= 9;
+    return result;
+}
+
+nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *support)
+{
+    unsigned int has;
+    nvmlReturn_t result = has_gpm(device, &has);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!support)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (support->version != NVML_GPM_SUPPORT_VERSION)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    support->isSupportedDevice = has;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t *sample)
+{
+    nvmlReturn_t result = library_check();
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!sample)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *sample = calloc(1, sizeof(**sample));
+    return *sample ? NVML_SUCCESS : NVML_ERROR_MEMORY;
+}
+
+nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample)
+{
+    nvmlReturn_t result = library_check();
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!sample)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    free(sample);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t sample)
+{
+    struct reader_node node;
+    unsigned int has;
+    nvmlReturn_t result = has_gpm(device, &has);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!has)
+        return NVML_ERROR_NOT_SUPPORTED;
+    if (!sample)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    result = device_read(device, &sample->gpu);
+    if (result == NVML_SUCCESS)
+        result = node_read(&node);
+    if (result != NVML_SUCCESS)
+        return result;
+    sample->taken = true;
+    sample->time_ns = node.now_ns;
+    return NVML_SUCCESS;
+}
+
+/* Bytes between two samples as MiB/s; the samples are of one generation: nothing. */
+static double rate(const struct nvmlGpmSample_st *a, const struct nvmlGpmSample_st *b,
+                   enum metric id)
+{
+    double seconds = (double)(b->time_ns - a->time_ns) / 1e9;
+    int64_t before = 0, after = 0;
+
+    sample_value(&a->gpu.sample, id, &before);
+    sample_value(&b->gpu.sample, id, &after);
+    return seconds > 0 ? (double)(after - before) / 1048576 / seconds : 0;
+}
+
+static nvmlReturn_t gpm_value(const struct nvmlGpmSample_st *a, const struct nvmlGpmSample_st *b,
+                              nvmlGpmMetric_t *metric)
+{
+    for (size_t i = 0; i < sizeof(gpm_metrics) / sizeof(gpm_metrics[0]); i++) {
+        int64_t stored;
+        nvmlReturn_t result;
+
+        if (gpm_metrics[i].id != metric->metricId)
+            continue;
+        metric->metricInfo.shortName = gpm_metrics[i].short_name;
+        metric->metricInfo.longName = gpm_metrics[i].long_name;
+        metric->metricInfo.unit = gpm_metrics[i].unit;
+        result = nvml_error(metric_read(&b->gpu.sample, gpm_metrics[i].metric, &stored));
+        if (result != NVML_SUCCESS)
+            return result;
+        switch (gpm_metrics[i].kind) {
+        case GPM_RATIO:
+            metric->value = (double)stored / (double)unit_parts(UNIT_RATIO) * 100;
+            break;
+        case GPM_PERCENT:
+            metric->value = (double)stored / (double)unit_parts(UNIT_PERCENT);
+            break;
+        case GPM_RATE:
+            metric->value = (double)stored / 1048576;
+            break;
+        case GPM_COUNTER:
+            metric->value = rate(a, b, gpm_metrics[i].metric);
+            break;
+        }
+        return NVML_SUCCESS;
+    }
+    return NVML_ERROR_NOT_SUPPORTED;
+}
+
+/* The array behind the structure grew from release to release: only what the caller counts is touched. */
+nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *get)
+{
+    nvmlReturn_t result = library_check();
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!get || !get->sample1 || !get->sample2)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (get->version != NVML_GPM_METRICS_GET_VERSION)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (!get->sample1->taken || !get->sample2->taken)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    for (unsigned int i = 0; i < get->numMetrics; i++)
+        get->metrics[i].nvmlReturn = gpm_value(get->sample1, get->sample2, &get->metrics[i]);
+    return NVML_SUCCESS;
+}

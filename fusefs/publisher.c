@@ -317,15 +317,6 @@ static void wait_for_work(struct daemon *d, int64_t until_ns)
     }
 }
 
-static void advance(struct daemon *d, int64_t now_ns)
-{
-    int64_t before = atomic_load(&d->shared->advanced_ns);
-
-    if (before)
-        sim_advance(d->sim, now_ns - before);
-    atomic_store(&d->shared->advanced_ns, now_ns);
-}
-
 /* A step in simulated time, as long as it takes in real time; never less often than ten times a second. */
 static int64_t tick_ns(const struct daemon *d)
 {
@@ -386,7 +377,7 @@ static void round_run(struct daemon *d, struct round *r)
     for (struct command *c = commands; c; c = c->next)
         command_apply(d, c);
     if (monotonic_ns() >= r->next_ns) {
-        advance(d, monotonic_ns());
+        sim_follow(d->sim, monotonic_ns());
         r->next_ns = monotonic_ns() + tick_ns(d);
     }
     reload(d);

@@ -40,10 +40,8 @@ struct poller {
 struct shared {
     _Atomic uint32_t init_length; /* of the kernel's first request, which every worker must see */
     unsigned char init[SHARED_INIT_BYTES];
-    _Atomic uint32_t ready; /* a worker has begun to serve */
-    _Atomic int64_t
-        advanced_ns;       /* real (monotonic) time up to which the world was moved; 0: never */
-    int64_t start_real_ns; /* real time (since the epoch) of simulated time 0 */
+    _Atomic uint32_t ready;         /* a worker has begun to serve */
+    int64_t start_real_ns;          /* real time (since the epoch) of simulated time 0 */
     _Atomic uint64_t snapshot_turn; /* number of the last snapshot that was rendered */
     _Atomic int32_t snapshot_opens; /* how many have the snapshot open: it is pushed to them */
     struct poller pollers[SHARED_POLLERS];

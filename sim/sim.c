@@ -120,7 +120,11 @@ void sim_run(struct sim *sim, int64_t ns)
         sim_step(sim);
 }
 
-int64_t sim_advance(struct sim *sim, int64_t real_ns)
+/*
+ * What is due and up to when that counts are published at once, the steps after it: whoever takes over in
+ * between makes the steps that are left, and none twice.
+ */
+static int64_t advance(struct sim *sim, int64_t elapsed_ns, int64_t real_ns)
 {
     const struct node *now = &sim_world(sim)->node;
     struct world *next;
@@ -129,11 +133,24 @@ int64_t sim_advance(struct sim *sim, int64_t real_ns)
     if (now->paused || now->speed == 0)
         return 0; /* nothing moves, and no reader need look again */
     next = world_begin(&sim->store, NULL, NULL);
-    steps = clock_due(&next->node, real_ns, next->node_plan.step_ns, STEPS_AT_ONCE);
+    steps = clock_due(&next->node, elapsed_ns, next->node_plan.step_ns, STEPS_AT_ONCE);
+    next->node.run_until_ns = next->node.now_ns + steps * next->node_plan.step_ns;
+    next->node.real_ns = real_ns;
     world_commit(&sim->store, next);
-    for (int64_t i = 0; i < steps; i++)
-        sim_step(sim);
+    sim_resume(sim);
     return steps;
+}
+
+int64_t sim_advance(struct sim *sim, int64_t elapsed_ns)
+{
+    return advance(sim, elapsed_ns, sim_world(sim)->node.real_ns);
+}
+
+int64_t sim_follow(struct sim *sim, int64_t real_ns)
+{
+    int64_t before = sim_world(sim)->node.real_ns;
+
+    return advance(sim, before ? real_ns - before : 0, real_ns);
 }
 
 void sim_resume(struct sim *sim)
@@ -158,6 +175,8 @@ int sim_clock(struct sim *sim, const char *text, struct why *why)
     next = world_begin(&sim->store, NULL, why);
     if (!next)
         return -ENOMEM;
+    next->node.real_ns =
+        0; /* what passed before counts no longer, above all not what a pause took */
     if (c.kind == CLOCK_SPEED)
         next->node.speed = c.speed;
     else if (c.kind == CLOCK_STEP)

@@ -35,8 +35,11 @@ void sim_step(struct sim *sim);
 /* Whole steps until at least `ns` more have passed. */
 void sim_run(struct sim *sim, int64_t ns);
 
-/* Says that `real_ns` have passed on the real clock; makes the steps that are due; returns how many. */
-int64_t sim_advance(struct sim *sim, int64_t real_ns);
+/* Says that so much has passed on the real clock; makes the steps that are due; returns how many. */
+int64_t sim_advance(struct sim *sim, int64_t elapsed_ns);
+
+/* The same by what the real clock shows. The world knows up to when it has followed. */
+int64_t sim_follow(struct sim *sim, int64_t real_ns);
 
 /* Finishes a `step` command that another process had begun. */
 void sim_resume(struct sim *sim);

@@ -20,13 +20,12 @@
 #include "fusefs/nodes.h"
 
 enum {
-    TEXT_SIZE =
-        4096, /* st_size of a text file, as in sysfs: a copier that trusts 0 would copy nothing */
-    WRITE_MAX =
-        1
-        << 20, /* the kernel cuts longer writes, and a page earlier those that begin inside a page */
-    COMMAND_MAX = WRITE_MAX -
-                  4096, /* so this is the longest write that surely is one whole command */
+    /* st_size of a text file, as in sysfs: a copier that trusts 0 would copy nothing. */
+    TEXT_SIZE = 4096,
+    /* The kernel cuts longer writes, and a page earlier those that begin inside a page; */
+    WRITE_MAX = 1 << 20,
+    /* so this is the longest write that surely is one whole command. */
+    COMMAND_MAX = WRITE_MAX - 4096,
     NAME_MAX_WORKLOAD = WORKLOAD_NAME - 1,
 };
 

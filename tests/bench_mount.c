@@ -9,10 +9,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fusefs/reader.h"
 #include "fusefs/snapshot.h"
 #include "tests/bench.h"
 
@@ -212,6 +216,109 @@ static void bench_rest(void)
     bench_row("one core, nobody reading, 8 GPUs", (after - before) / 10000 * 100, "%", 0.5, 0, "");
 }
 
+/* --- many readers, and a worker that is killed ------------------------------------------------ */
+
+/* What the children saw; memory of all of them. */
+static struct tally {
+    volatile bool stop;
+    volatile long reads[32], errors[32];
+    volatile int64_t longest_ns[32];
+} * tally;
+
+/* A value and a page; a page is wrong when it is not whole, or older than the one before. */
+static void read_on(int i)
+{
+    char metric[PATH_MAX], buf[64];
+    struct reader *reader;
+    struct reader_gpu gpu;
+    uint64_t before = 0;
+
+    snprintf(metric, sizeof(metric), "%s/gpus/%d/metrics/power_usage_mw", mountpoint, i % 8);
+    if (reader_open(&reader, mountpoint) < 0)
+        tally->errors[i]++;
+    while (!tally->stop) {
+        int64_t start = bench_now_ns(), took;
+        int fd = open(metric, O_RDONLY | O_CLOEXEC);
+        ssize_t n = read(fd, buf, sizeof(buf));
+        int r = reader_gpu(reader, i % 8, &gpu);
+
+        close(fd);
+        took = bench_now_ns() - start;
+        if (n < 2 || buf[n - 1] != '\n' || r < 0 || gpu.generation < before ||
+            strlen(gpu.uuid) != 40)
+            tally->errors[i]++;
+        before = gpu.generation;
+        if (took > tally->longest_ns[i])
+            tally->longest_ns[i] = took;
+        tally->reads[i] += 2;
+    }
+    _exit(0);
+}
+
+static void start_readers(int count)
+{
+    memset(tally, 0, sizeof(*tally));
+    for (int i = 0; i < count; i++)
+        if (fork() == 0)
+            read_on(i);
+}
+
+/* Ends the readers; their reads, errors and longest wait together. */
+static long end_readers(int count, long *errors, double *longest_ms)
+{
+    long reads = 0;
+
+    tally->stop = true;
+    while (wait(NULL) > 0)
+        ;
+    *errors = 0;
+    *longest_ms = 0;
+    for (int i = 0; i < count; i++) {
+        reads += tally->reads[i];
+        *errors += tally->errors[i];
+        if ((double)tally->longest_ns[i] / 1e6 > *longest_ms)
+            *longest_ms = (double)tally->longest_ns[i] / 1e6;
+    }
+    return reads;
+}
+
+static void bench_many(void)
+{
+    double longest_ms;
+    long errors;
+
+    start_readers(32);
+    sleep(60);
+    bench_row("32 readers for 60 s: values read", (double)end_readers(32, &errors, &longest_ms), "",
+              0, 0, "");
+    bench_row("… of them failed or torn", (double)errors, "", 0, 0, "");
+}
+
+static long reads_so_far(void)
+{
+    return tally->reads[0] + tally->reads[1];
+}
+
+static void bench_kills(void)
+{
+    pid_t pids[2] = { 0 };
+    double longest_ms;
+    long errors, reads;
+
+    start_readers(2);
+    for (int kills = 0; kills < 20; kills++) {
+        while (reads_so_far() < (kills + 1) * 5000)
+            usleep(1000);
+        if (daemons(pids) == 2)
+            kill(pids[0] > pids[1] ? pids[0] : pids[1], SIGKILL);
+        usleep(150000);
+    }
+    reads = end_readers(2, &errors, &longest_ms);
+    bench_row("reads across 20 kills of the worker", (double)reads, "", 0, 0, "");
+    bench_row("… of them failed or torn", (double)errors, "", 0, 0, "");
+    bench_row("… the longest that one took", longest_ms, "ms", 100, 0, "");
+}
+
 static void bench_start(const char *gpus, const char *what, double most_ms)
 {
     int64_t start = bench_now_ns();
@@ -241,6 +348,11 @@ int main(int argc, char **argv)
     bench_start("8", "start to serving, 8 GPUs", 50);
     bench_reads();
     bench_rest();
+    tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (tally == MAP_FAILED)
+        die("mmap");
+    bench_kills();
+    bench_many();
     unmount();
     return 0;
 }

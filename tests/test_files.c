@@ -271,6 +271,13 @@ static void test_refusals(void)
         file_read(shown[i], after, sizeof(after));
         is_str(after, before[i], "%s is as it was", shown[i]);
     }
+    is_int(file_write(UTILIZATION,
+                      "8\0"
+                      "0",
+                      3),
+           -EINVAL, "a zero byte is no part of a command");
+    like(file_text("gpus/0/control/last_error"), "zero bytes", "and last_error says so");
+    is_str(file_text(UTILIZATION), "auto", "what was before it counts for nothing");
     is_str(file_text("gpus/1/control/last_error"), "none", "GPU 1 was refused nothing");
 }
 

@@ -326,7 +326,7 @@ static void test_handles(void)
     char before[16384], after[16384];
     int sample = file_open("gpus/0/sample", O_RDONLY);
     int state = file_open("workloads/held/state", O_RDONLY);
-    ssize_t n = pread(sample, before, sizeof(before), 0);
+    ssize_t n = pread(sample, before, sizeof(before) - 1, 0);
     struct pollfd p = { .fd = state, .events = POLLIN };
     DIR *dir = opendir(file_path("gpus/0/metrics"));
     int names = 1;
@@ -335,6 +335,10 @@ static void test_handles(void)
     ok(pread(state, after, sizeof(after), 0) > 0, "and the state of a workload");
     ok(dir && readdir(dir), "and a name of a directory");
     ok(kill_worker(), "the worker is killed");
+    before[n < 0 ? 0 : n] = '\0';
+    ok(WAIT_UNTIL(text_number(file_text("control/clock"), "generation") >
+                  text_number(before, "generation")),
+       "and time goes on");
     is_int(pread(sample, after, sizeof(after), 1), n - 1, "the rest of the sample is as long");
     is_mem(after, before + 1, (size_t)n - 1, "and of the same generation");
     ok(WAIT_UNTIL(pread(sample, after, sizeof(after), 0) > 1000 &&

@@ -99,6 +99,23 @@ static int mount_as_root(const char *mountpoint, int dev_mode, struct why *why)
     return why_set(why, err, "cannot mount on %s: %s", mountpoint, strerror(err));
 }
 
+/* Without this line fusermount3 lets no others in, and complains aloud when asked to. */
+static bool others_allowed(void)
+{
+    static const char wanted[] = "user_allow_other";
+    FILE *f = fopen("/etc/fuse.conf", "re");
+    bool found = false;
+    char line[256];
+
+    while (f && !found && fgets(line, sizeof(line), f)) {
+        line[strcspn(line, " \t\r\n")] = '\0';
+        found = !strcmp(line, wanted);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
 /* Through fusermount3, which may or may not let others in. */
 static int mount_as_user(struct supervisor *s, const char *mountpoint, struct why *why)
 {
@@ -108,7 +125,7 @@ static int mount_as_user(struct supervisor *s, const char *mountpoint, struct wh
         "default_permissions,fsname=fakegpufs,subtype=fakegpufs"
     };
 
-    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+    for (size_t i = others_allowed() ? 0 : 1; i < sizeof(tries) / sizeof(tries[0]); i++) {
         char *argv[] = { (char *)"fakegpufs", (char *)"-o", (char *)tries[i], NULL };
         struct fuse_args args = FUSE_ARGS_INIT(3, argv);
 

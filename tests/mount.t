@@ -255,12 +255,13 @@ unprivileged() {
 mkdir -p "$dir/user/mnt"
 chown -R 1:1 "$dir/user"
 if ! command -v fusermount3 >/dev/null || [[ ! -u $(command -v fusermount3) ]]; then
-    skip 7 'there is no fusermount3 that may mount'
+    skip 8 'there is no fusermount3 that may mount'
 elif ! getent passwd 1 >/dev/null || [[ $(unprivileged 'echo $UID') != 1 ]]; then
-    skip 7 'no mount namespace with a /dev/fuse of its own can be made'
+    skip 8 'no mount namespace with a /dev/fuse of its own can be made'
 else
     said=$(unprivileged '
-        $1 mount --gpus 2 --pid-file $2.pid --log $2.log $2 || { cat $2.log; exit 1; }
+        $1 mount --gpus 2 --pid-file $2.pid $2 2>$2.log
+        sed "s,$2,HERE," $2.log
         stat -c "%F %u" $2/dev/nvidia1 $2/gpus/0/control/fault
         echo 44 >$2/gpus/1/control/utilization_gpu_percent && cat $2/gpus/1/metrics/utilization_gpu_percent
         mkdir $2/workloads/mine && cat $2/workloads/mine/state
@@ -268,14 +269,14 @@ else
         grep -E "^(Uid|NoNewPrivs)" /proc/$worker/status | tr "\t" " "
         kill -KILL $worker; cat $2/workloads/mine/state
         $1 umount $2; grep -c " $2 " /proc/self/mounts')
-    is "$(sed -n 1,2p <<<"$said")" $'regular file 1\nregular file 1' \
-        'a user mounts: devices are files, and all is his'
-    is "$(sed -n 3p <<<"$said")" 44 'he controls his GPUs'
-    is "$(sed -n 4p <<<"$said")" running 'and has workloads'
-    is "$(sed -n 5p <<<"$said")" 'Uid: 1 1 1 1' 'the worker is he'
-    is "$(sed -n 6p <<<"$said")" 'NoNewPrivs: 1' 'and can become nobody else'
-    is "$(sed -n 7p <<<"$said")" running 'the mount outlives its worker'
-    is "$(sed -n 8p <<<"$said")" 0 'he unmounts'
+    is "$(sed -n 1p <<<"$said")" 'fakegpufs: HERE serves 2 GPUs' 'a user mounts, and nothing complains'
+    is "$(sed -n 2,3p <<<"$said")" $'regular file 1\nregular file 1' 'devices are files, and all is his'
+    is "$(sed -n 4p <<<"$said")" 44 'he controls his GPUs'
+    is "$(sed -n 5p <<<"$said")" running 'and has workloads'
+    is "$(sed -n 6p <<<"$said")" 'Uid: 1 1 1 1' 'the worker is he'
+    is "$(sed -n 7p <<<"$said")" 'NoNewPrivs: 1' 'and can become nobody else'
+    is "$(sed -n 8p <<<"$said")" running 'the mount outlives its worker'
+    is "$(sed -n 9p <<<"$said")" 0 'he unmounts'
 fi
 
 is "$mount_deaths" '' 'no worker died'

@@ -90,23 +90,6 @@ int world_store_create(struct world_store *s, struct why *why)
     return 0;
 }
 
-int world_store_adopt(struct world_store *s, int fd, struct why *why)
-{
-    struct stat st;
-    int r;
-
-    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct world_head))
-        return why_set(why, EPROTO, "this is not a world");
-    *s = (struct world_store){ .fd = fd };
-    r = store_map(s, why);
-    if (r < 0)
-        return r;
-    if (s->head->magic == MAGIC && s->head->layout == layout_fingerprint())
-        return 0;
-    munmap(s->head, MAPPED_BYTES);
-    return why_set(why, EPROTO, "this world was made by another version");
-}
-
 void world_store_release(struct world_store *s)
 {
     munmap(s->head, MAPPED_BYTES);
@@ -125,6 +108,35 @@ static struct world *copy_at(const struct world_store *s, uint32_t i)
 const struct world *world_current(const struct world_store *s)
 {
     return copy_at(s, atomic_load_explicit(&s->head->current, memory_order_acquire));
+}
+
+/* The idle copy may be half of a change that its maker died in: all of it is to be copied again. */
+static void distrust_idle_copy(struct world_store *s)
+{
+    const struct world *current = world_current(s);
+    struct world *idle = copy_at(s, !atomic_load_explicit(&s->head->current, memory_order_acquire));
+
+    if (current && idle)
+        idle->plan_version = current->plan_version - 1;
+}
+
+int world_store_adopt(struct world_store *s, int fd, struct why *why)
+{
+    struct stat st;
+    int r;
+
+    if (fstat(fd, &st) < 0 || st.st_size < (off_t)sizeof(struct world_head))
+        return why_set(why, EPROTO, "this is not a world");
+    *s = (struct world_store){ .fd = fd };
+    r = store_map(s, why);
+    if (r < 0)
+        return r;
+    if (s->head->magic == MAGIC && s->head->layout == layout_fingerprint()) {
+        distrust_idle_copy(s);
+        return 0;
+    }
+    munmap(s->head, MAPPED_BYTES);
+    return why_set(why, EPROTO, "this world was made by another version");
 }
 
 size_t world_store_bytes(const struct world_store *s)

@@ -114,6 +114,8 @@ static void test_adoption(void)
         sim_run(sim, 100 * SEC);
         unfinished = world_begin((struct world_store *)(uintptr_t)sim_store(sim), NULL, NULL);
         memset(world_gpus(unfinished), 0xff, sizeof(struct gpu) * 4);
+        memset(world_gpu_plans(unfinished), 0xff,
+               sizeof(struct gpu_plan) * 4); /* half of a command */
         _exit(0);
     }
     waitpid(child, &status, 0);

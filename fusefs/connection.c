@@ -7,10 +7,15 @@
 #include "fusefs/connection.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
 #include <linux/fuse.h>
+#include <poll.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fusefs/log.h"
@@ -19,6 +24,43 @@
 /* Newer than the oldest header we build with. */
 #define NOTIFY_RESEND 7
 #define UNIQUE_RESEND (UINT64_C(1) << 63)
+
+/* How long to look out for the next request before sleeping. */
+enum { LOOKOUT_NS = 100 * 1000 };
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static int sleep_for_request(const struct connection *c)
+{
+    struct pollfd fds[] = { { c->fd, POLLIN, 0 }, { c->stop_fd, POLLIN, 0 } };
+
+    return poll(fds, 2, -1);
+}
+
+/* As a read that blocks. Others that want the processor are let through while it looks out. */
+static ssize_t next_request(const struct connection *c, void *buf, size_t size)
+{
+    int64_t until = now_ns() + LOOKOUT_NS;
+    ssize_t n;
+
+    while (!fuse_session_exited(c->se)) {
+        n = read(c->fd, buf, size);
+        if (n >= 0 || errno != EAGAIN)
+            return n;
+        if (now_ns() < until)
+            sched_yield();
+        else if (sleep_for_request(c) < 0)
+            return -1;
+    }
+    errno = EINTR;
+    return -1;
+}
 
 static ssize_t connection_read(int fd, void *buf, size_t size, void *userdata)
 {
@@ -33,7 +75,8 @@ static ssize_t connection_read(int fd, void *buf, size_t size, void *userdata)
         c->swallow = header->unique;
         return n;
     }
-    n = read(fd, buf, size);
+    (void)fd;
+    n = next_request(c, buf, size);
     if (n >= (ssize_t)sizeof(*header) && header->opcode == FUSE_INIT && n <= SHARED_INIT_BYTES) {
         memcpy(c->shared->init, buf, (size_t)n);
         atomic_store(&c->shared->init_length, (uint32_t)n);
@@ -68,10 +111,29 @@ int connection_attach(struct connection *c, struct fuse_session *se, int fd, str
                                               .read = connection_read };
 
     *c = (struct connection){ .fd = fd,
+                              .stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+                              .se = se,
                               .shared = shared,
                               .replay = atomic_load(&shared->init_length) != 0 };
     c->resent = !c->replay; /* a first worker has nobody before it */
+    if (c->stop_fd < 0 || fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK) < 0)
+        return -errno;
     return fuse_session_custom_io(se, &io, fd) == 0 ? 0 : -EINVAL;
+}
+
+void connection_stop(struct connection *c)
+{
+    int saved = errno;
+
+    fuse_session_exit(c->se);
+    (void)!write(c->stop_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+    errno = saved;
+}
+
+void connection_release(struct connection *c)
+{
+    if (c->se)
+        close(c->stop_fd);
 }
 
 void connection_resume(struct connection *c)

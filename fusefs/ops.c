@@ -851,13 +851,6 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const 
     fuse_reply_err(req, EPERM);
 }
 
-static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-    (void)ino;
-    (void)fi;
-    fuse_reply_err(req, 0);
-}
-
 static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
     (void)ino;
@@ -874,6 +867,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
     fuse_reply_statfs(req, &st);
 }
 
+/* No flush: nothing is left to do when a descriptor is closed, and without it the kernel does not ask. */
 const struct fuse_lowlevel_ops daemon_ops = {
     .init = op_init,
     .lookup = op_lookup,
@@ -887,7 +881,6 @@ const struct fuse_lowlevel_ops daemon_ops = {
     .read = op_read,
     .write = op_write,
     .release = op_release,
-    .flush = op_flush,
     .fsync = op_fsync,
     .mkdir = op_mkdir,
     .rmdir = op_rmdir,

@@ -23,10 +23,10 @@ static struct daemon *served;
 static void on_terminate(int signal_number)
 {
     (void)signal_number;
-    fuse_session_exit(served->se);
+    connection_stop(&served->connection);
 }
 
-/* SIGTERM interrupts the read that the server waits in. The others are the supervisor's business. */
+/* SIGTERM ends the session. The others are the supervisor's business. */
 static void catch_signals(void)
 {
     struct sigaction term = { .sa_handler = on_terminate }, ignore = { .sa_handler = SIG_IGN };
@@ -77,7 +77,8 @@ static int prepare(struct daemon *d, const struct worker_setup *setup, struct wh
 static void release(struct daemon *d)
 {
     if (d->se)
-        fuse_session_destroy(d->se); /* closes the connection */
+        fuse_session_destroy(d->se); /* closes the connection's descriptor */
+    connection_release(&d->connection);
     sim_free(d->sim);
     tree_free(d->tree);
     errors_free(d->host.errors);

@@ -117,6 +117,8 @@ void daemon_command(struct daemon *d, struct command *command);
 /* ops.c */
 extern const struct fuse_lowlevel_ops daemon_ops;
 int daemon_serve(struct daemon *d); /* until the mount is gone or it is told to stop: 0 or -errno */
+
+/* attributes.c: with the lock held */
 void daemon_fill_attr(const struct daemon *d, const struct place *place, struct stat *st);
 double daemon_entry_timeout(const struct place *place);
 double daemon_attr_timeout(const struct place *place);

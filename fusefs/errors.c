@@ -5,71 +5,59 @@
  */
 #include "fusefs/errors.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
+#include <stdio.h>
 
 #include "sim/text.h"
 
-enum { KEPT = 1024 };
-
-struct entry {
-    enum errors_area area;
-    uint64_t entity, age;
-    char *sentence; /* owned */
-};
-
-struct errors {
-    struct entry entries[KEPT];
-    int count;
-    uint64_t age;
-};
-
-struct errors *errors_new(void)
+static const struct errors_entry *entry_find(const struct errors *e, enum errors_area area,
+                                             uint64_t entity)
 {
-    return calloc(1, sizeof(struct errors));
-}
+    const struct errors_entry *at = e->entries, *end = at + atomic_load(&e->used);
 
-void errors_free(struct errors *e)
-{
-    for (int i = 0; e && i < e->count; i++)
-        free(e->entries[i].sentence);
-    free(e);
-}
-
-static struct entry *entry_find(const struct errors *e, enum errors_area area, uint64_t entity)
-{
-    for (int i = 0; i < e->count; i++)
-        if (e->entries[i].area == area && e->entries[i].entity == entity)
-            return (struct entry *)&e->entries[i];
+    for (; at < end; at++)
+        if (atomic_load(&at->age) && at->area == area && at->entity == entity)
+            return at;
     return NULL;
 }
 
-static struct entry *entry_oldest(struct errors *e)
+/* What a worker left half written when it died is older than all. */
+static struct errors_entry *entry_oldest(struct errors *e)
 {
-    struct entry *oldest = &e->entries[0];
+    struct errors_entry *oldest = e->entries;
 
-    for (int i = 1; i < e->count; i++)
-        if (e->entries[i].age < oldest->age)
+    for (int i = 1; i < ERRORS_KEPT; i++)
+        if (atomic_load(&e->entries[i].age) < atomic_load(&oldest->age))
             oldest = &e->entries[i];
     return oldest;
 }
 
+static struct errors_entry *entry_new(struct errors *e)
+{
+    uint32_t used = atomic_load(&e->used);
+
+    if (used == ERRORS_KEPT)
+        return entry_oldest(e);
+    atomic_store(&e->used, used + 1);
+    return &e->entries[used];
+}
+
 void errors_set(struct errors *e, enum errors_area area, uint64_t entity, const char *sentence)
 {
-    struct entry *entry = entry_find(e, area, entity);
-    char *copy = strdup(sentence);
+    struct errors_entry *entry = (struct errors_entry *)entry_find(e, area, entity);
 
-    if (!copy)
-        return;
     if (!entry)
-        entry = e->count < KEPT ? &e->entries[e->count++] : entry_oldest(e);
-    free(entry->sentence);
-    *entry = (struct entry){ area, entity, ++e->age, copy };
+        entry = entry_new(e);
+    atomic_store(&entry->age, 0);
+    entry->entity = entity;
+    entry->area = area;
+    snprintf(entry->sentence, sizeof(entry->sentence), "%s", sentence);
+    atomic_store(&entry->age, atomic_fetch_add(&e->age, 1) + 1);
 }
 
 int errors_show(const struct errors *e, enum errors_area area, uint64_t entity, struct text *out)
 {
-    const struct entry *entry = entry_find(e, area, entity);
+    const struct errors_entry *entry = entry_find(e, area, entity);
 
     text_addf(out, "%s\n", entry ? entry->sentence : "none");
     return 0;

@@ -31,7 +31,7 @@ struct host {
     uint32_t uid, gid;                    /* of the one who mounted */
     int cpus;                             /* online processors, at least 1 */
     int64_t start_real_ns;                /* real time (since the epoch) of simulated time 0 */
-    struct errors *errors;                /* last refusals; owned by the daemon */
+    struct errors *errors;                /* last refusals; of the shared block */
     struct text *config;                  /* the effective configuration; owned by the daemon */
     const struct config_options *options; /* how configurations are read */
 };

@@ -13,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "fusefs/errors.h"
+
 enum {
     SHARED_INIT_BYTES = 512,
     SHARED_POLLERS = 256,
@@ -46,6 +48,7 @@ struct shared {
     _Atomic int32_t snapshot_opens; /* how many have the snapshot open: it is pushed to them */
     struct poller pollers[SHARED_POLLERS];
     struct kept_text texts[SHARED_TEXTS];
+    struct errors errors;
     /* The configuration file when it is to be read again: the supervisor may look where no worker may. */
     _Atomic uint32_t file_passed; /* how often it was passed on to the worker */
     _Atomic uint32_t file_taken; /* the last one that is dealt with; then it may be written again */

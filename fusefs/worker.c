@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "fusefs/daemon.h"
-#include "fusefs/errors.h"
 #include "fusefs/log.h"
 #include "fusefs/sandbox.h"
 
@@ -61,9 +60,9 @@ static int prepare(struct daemon *d, const struct worker_setup *setup, struct wh
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&d->wake, &monotonic);
-    d->host.errors = errors_new();
+    d->host.errors = &d->shared->errors;
     d->host.config = calloc(1, sizeof(struct text));
-    if (!d->host.errors || !d->host.config)
+    if (!d->host.config)
         return why_set(why, ENOMEM, "out of memory");
     text_addn(d->host.config, d->shared->config, d->shared->config_length);
     d->tree = tree_new(why);
@@ -81,7 +80,6 @@ static void release(struct daemon *d)
     connection_release(&d->connection);
     sim_free(d->sim);
     tree_free(d->tree);
-    errors_free(d->host.errors);
     if (d->host.config)
         text_release(d->host.config);
     free(d->host.config);

@@ -354,6 +354,32 @@ static void test_handles(void)
     close(state);
 }
 
+/* Whoever was refused may still ask why. */
+static void test_last_error(void)
+{
+    static const struct {
+        const char *refuses, *says;
+    } files[] = {
+        { "gpus/0/control/fault", "gpus/0/control/last_error" },
+        { "gpus/1/control/fault", "gpus/1/control/last_error" },
+        { "workloads/held/activity", "workloads/held/last_error" },
+        { "control/clock", "control/last_error" },
+    };
+    enum { FILES = sizeof(files) / sizeof(files[0]) };
+    char before[FILES][1000];
+
+    for (int i = 0; i < FILES; i++) {
+        ok(file_put(files[i].refuses, "nonsense") < 0, "%s refuses nonsense", files[i].refuses);
+        snprintf(before[i], sizeof(before[i]), "%s", file_text(files[i].says));
+        ok(strstr(before[i], "nonsense"), "and %s says so", files[i].says);
+    }
+    ok(kill_worker(), "the worker is killed");
+    for (int i = 0; i < FILES; i++)
+        is_str(file_text(files[i].says), before[i], "%s is kept", files[i].says);
+    ok(file_put(files[0].refuses, "rubbish") < 0, "the next worker refuses something else");
+    ok(strstr(file_text(files[0].says), "rubbish"), "and says so");
+}
+
 /* Opens the events and reads all that are there. */
 static int events_at_end(void)
 {
@@ -490,6 +516,7 @@ int main(void)
     is_str(file_text("workloads/held/state"), "running", "and the mount serves on");
     test_sandbox();
     test_handles();
+    test_last_error();
     test_waiting();
     test_under_load();
     test_backoff();

@@ -36,9 +36,9 @@ NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
+SCRIPTS     := $(sort $(wildcard tests/*.t))
 # These need packages that no distribution has: see check-clients.
-CLIENT_TESTS := tests/nvml_layout.t tests/clients.t
-SCRIPTS     := $(filter-out $(CLIENT_TESTS),$(sort $(wildcard tests/*.t)))
+CLIENT_TESTS := $(sort $(wildcard tests/clients/*.t))
 SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml))
 
 # Not built in: for people and their editors.
@@ -213,17 +213,25 @@ check-tsan: ## the same tests under the thread sanitizer
 	$(SUBMAKE) check BUILD=$(BUILD)/tsan WERROR= RUNNER='$(NO_ASLR)' \
 	    CFLAGS='$(SANITIZED) -fsanitize=thread'
 
-# Programs of others, at the versions that were tried, in a place of their own.
-CLIENT_PACKAGES := nvidia-ml-py==13.615.71 gpustat==1.1.1 nvitop==1.7.2
+# Programs of others, at the versions in tests/clients/versions, in a place of their own. What is missing here is
+# missing: the tests that need it say so.
+CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian)
 
-$(BUILD)/clients/installed: Makefile
-	$(call say,VENV)
-	$(Q)rm -rf $(@D) && $(PYTHON) -m venv $(@D) && $(@D)/bin/pip -q install $(CLIENT_PACKAGES) && touch $@
+$(BUILD)/clients/go/installed: $(wildcard tests/clients/go/go.* tests/clients/go/*/*.go)
+$(BUILD)/clients/rust/installed: $(wildcard tests/clients/rust/Cargo.* tests/clients/rust/src/*.rs)
+$(CLIENTS_READY): $(BUILD)/clients/%/installed: tests/clients/install.sh tests/clients/versions
+	$(call say,FETCH)
+	$(Q)PYTHON='$(PYTHON)' tests/clients/install.sh $* $(@D)
 
 .PHONY: check-clients
-check-clients: all $(BUILD)/clients/installed ## run other people's unmodified programs against a mount
+check-clients: $(call with_apt,deps-clients) ## run other people's unmodified programs against a mount
+	$(SUBMAKE) run-clients
+
+.PHONY: run-clients
+run-clients: all $(CLIENTS_READY)
 	@BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' CLIENTS='$(abspath $(BUILD))/clients' \
-	    $(PROVE) --exec 'timeout -k 10 $(TEST_SECONDS)' $(CLIENT_TESTS)
+	    $(PROVE) $(PROVE_FLAGS) --exec 'timeout -k 10 $(TEST_SECONDS)' \
+	    $(foreach t,$(CLIENT_TESTS),$(if $(call is_picked,$(t)),$(t)))
 
 .PHONY: run-tests
 run-tests: all $(PICKED_TESTS)
@@ -286,6 +294,7 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 # docs/dependencies.md says what each is for.
 BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps
+CLIENT_PKGS := python3-venv tmux libncursesw6
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format
 
@@ -296,6 +305,10 @@ deps: ## install the packages that building needs and this system lacks
 .PHONY: deps-test
 deps-test: ## the same for building and testing
 	$(call install_missing,$(BUILD_PKGS) $(TEST_PKGS))
+
+.PHONY: deps-clients
+deps-clients: ## the same for building, testing and running other people's programs
+	$(call install_missing,$(BUILD_PKGS) $(TEST_PKGS) $(CLIENT_PKGS))
 
 .PHONY: deps-dev
 deps-dev: ## the same for building, testing, fuzzing and formatting

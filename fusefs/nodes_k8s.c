@@ -8,7 +8,10 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fusefs/nodes.h"
@@ -17,32 +20,95 @@
 
 /* --- labels ---------------------------------------------------------------------------------- */
 
+/* MIG devices that the discovery takes for the same thing: those of one name. */
+struct kind {
+    char name[24]; /* "3g.20gb", "1c.3g.20gb" for a third of it, "1g.5gb.me" */
+    int count;
+    const struct gpu_model *model; /* these three of the first of them */
+    const struct mig_profile *profile;
+    int slices;
+};
+
 /* What the labels tell of all GPUs. */
 struct census {
     int count;                    /* GPUs on the bus */
+    int in_mig_mode, empty;       /* of these; and of those, without a MIG device */
     const struct gpu_plan *first; /* the one that speaks for all of them; NULL: none */
     const struct gpu_model *model;
     bool mig_capable, mixed_classes;
+    struct kind *kinds; /* owned */
+    int kind_count;
 };
 
-static struct census take_census(const struct world *w)
+static int count_mig_device(struct census *c, const struct gpu_model *model,
+                            const struct mig_profile *p, int slices)
+{
+    struct kind kind = { .count = 1, .model = model, .profile = p, .slices = slices }, *kinds;
+    char part[8] = "";
+
+    if (slices < p->slices)
+        snprintf(part, sizeof(part), "%dc.", slices);
+    snprintf(kind.name, sizeof(kind.name), "%s%s", part, p->name);
+    for (char *plus = kind.name; (plus = strchr(plus, '+'));)
+        *plus = '.';
+    for (int i = 0; i < c->kind_count; i++)
+        if (strcmp(c->kinds[i].name, kind.name) == 0) {
+            c->kinds[i].count++;
+            return 0;
+        }
+    kinds = realloc(c->kinds, ((size_t)c->kind_count + 1) * sizeof(*kinds));
+    if (!kinds)
+        return -ENOMEM;
+    c->kinds = kinds;
+    c->kinds[c->kind_count++] = kind;
+    return 0;
+}
+
+static int count_mig_devices(struct census *c, const struct gpu *g, const struct gpu_model *model)
+{
+    int found = 0;
+
+    for (int gi = 0; gi < MIG_GIS_MAX; gi++)
+        for (int ci = 0; g->gis[gi].used && ci < MIG_CIS_MAX; ci++) {
+            int slices = g->gis[gi].cis[ci].slices;
+
+            if (slices &&
+                count_mig_device(c, model, &model->mig.items[g->gis[gi].profile], slices) < 0)
+                return -ENOMEM;
+            found += slices > 0;
+        }
+    c->in_mig_mode++;
+    c->empty += !found;
+    return 0;
+}
+
+/* To be released also after a failure. */
+static int take_census(const struct world *w, struct census *c)
 {
     const struct gpu_plan *plans = world_gpu_plans(w);
-    struct census c = { 0 };
 
+    *c = (struct census){ 0 };
     for (uint32_t i = 0; i < w->used[SECTION_GPU_PLANS]; i++) {
+        const struct gpu *g = &world_gpus(w)[i];
         const struct gpu_model *model = &world_models(w)[plans[i].model];
 
-        if (gpu_has(&world_gpus(w)[i], CONDITION_LOST))
+        if (gpu_has(g, CONDITION_LOST))
             continue;
-        if (!c.count++) {
-            c.first = &plans[i];
-            c.model = model;
+        if (!c->count++) {
+            c->first = &plans[i];
+            c->model = model;
         }
-        c.mig_capable |= model->mig.count > 0;
-        c.mixed_classes |= model->pci.class != c.model->pci.class;
+        c->mig_capable |= model->mig.count > 0;
+        c->mixed_classes |= model->pci.class != c->model->pci.class;
+        if (g->settings.mig_mode && count_mig_devices(c, g, model) < 0)
+            return -ENOMEM;
     }
-    return c;
+    return 0;
+}
+
+static void census_release(struct census *c)
+{
+    free(c->kinds);
 }
 
 static void add_label(struct text *out, const char *key, const char *value)
@@ -50,9 +116,10 @@ static void add_label(struct text *out, const char *key, const char *value)
     text_addf(out, "nvidia.com/%s=%s\n", key, value);
 }
 
-static void add_number(struct text *out, const char *key, int64_t value)
+/* A label of a resource, which is "gpu" or a kind of MIG devices. */
+static void add_number(struct text *out, const char *resource, const char *key, int64_t value)
 {
-    text_addf(out, "nvidia.com/%s=%" PRId64 "\n", key, value);
+    text_addf(out, "nvidia.com/%s.%s=%" PRId64 "\n", resource, key, value);
 }
 
 /* As the discovery does it: only what a label may hold, with dashes for blanks. */
@@ -71,13 +138,6 @@ static void add_name(struct text *out, const char *s, bool lower)
             begun = true;
         }
     }
-}
-
-static void add_name_label(struct text *out, const char *key, const char *name, bool lower)
-{
-    text_addf(out, "nvidia.com/%s=", key);
-    add_name(out, name, lower);
-    text_add(out, "\n");
 }
 
 /* One part of a version with dots: "" when it has fewer. */
@@ -119,32 +179,101 @@ static const char *gpu_mode(const struct census *c)
     return c->model->pci.class >> 8 == 0x0300 ? "graphics" : "compute";
 }
 
-static void add_gpus(struct text *out, const struct census *c)
+/* What a node offers under the name of one resource. */
+struct offer {
+    const char *resource;
+    const struct gpu_model *model;
+    const char *mig; /* how its MIG devices are called; NULL: whole GPUs */
+    int64_t count, memory_mib, replicas;
+    const char *sharing;
+};
+
+static void add_offer(struct text *out, const struct offer *o)
 {
-    add_name_label(out, "gpu.product", c->model->product, false);
-    add_number(out, "gpu.memory", c->first->memory_bytes >> 20);
-    add_name_label(out, "gpu.family", c->model->architecture, true);
-    add_number(out, "gpu.compute.major", model_generation(c->model) / 10);
-    add_number(out, "gpu.compute.minor", model_generation(c->model) % 10);
-    add_number(out, "gpu.replicas", 1);
-    add_label(out, "gpu.sharing-strategy", "none");
+    add_number(out, o->resource, "count", o->count);
+    text_addf(out, "nvidia.com/%s.product=", o->resource);
+    add_name(out, o->model->product, false);
+    text_addf(out, "%s%s\n", o->mig ? "-MIG-" : "", o->mig ? o->mig : "");
+    add_number(out, o->resource, "memory", o->memory_mib);
+    add_number(out, o->resource, "replicas", o->replicas);
+    text_addf(out, "nvidia.com/%s.sharing-strategy=%s\n", o->resource, o->sharing);
+}
+
+static void add_kind(struct text *out, const char *resource, const struct kind *k)
+{
+    const struct mig_profile *p = k->profile;
+    const struct {
+        const char *key;
+        int64_t value;
+    } rows[] = {
+        { "multiprocessors", p->multiprocessors * k->slices / p->slices },
+        { "slices.gi", p->slices },
+        { "slices.ci", k->slices },
+        { "engines.copy", p->copy },
+        { "engines.decoder", p->decoders },
+        { "engines.encoder", p->encoders },
+        { "engines.jpeg", p->jpeg },
+        { "engines.ofa", p->ofa },
+    };
+
+    add_offer(out, &(struct offer){ resource, k->model, k->name, k->count, p->memory_bytes >> 20, 1,
+                                    "none" });
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        add_number(out, resource, rows[i].key, rows[i].value);
+}
+
+/* With the strategy `single` all GPUs must be cut up, and all MIG devices be of one kind: these are the node's GPUs then. */
+static void add_single(struct text *out, const struct census *c)
+{
+    if (!c->empty && c->in_mig_mode == c->count && c->kind_count == 1)
+        add_kind(out, "gpu", c->kinds);
+    else
+        add_offer(out, &(struct offer){ "gpu", c->model, "INVALID", 0, 0, 0, "" });
+}
+
+/* The discovery gives no replicas to GPUs that are cut up. */
+static void add_gpus(struct text *out, const struct census *c, int strategy)
+{
+    if (strategy == MIG_STRATEGY_SINGLE && c->in_mig_mode)
+        add_single(out, c);
+    else
+        add_offer(out,
+                  &(struct offer){ "gpu", c->model, NULL, c->count, c->first->memory_bytes >> 20,
+                                   c->in_mig_mode < c->count, "none" });
+    text_add(out, "nvidia.com/gpu.family=");
+    add_name(out, c->model->architecture, true);
+    text_add(out, "\n");
+    add_number(out, "gpu", "compute.major", model_generation(c->model) / 10);
+    add_number(out, "gpu", "compute.minor", model_generation(c->model) % 10);
     add_label(out, "gpu.mode", gpu_mode(c));
+    for (int i = 0; strategy == MIG_STRATEGY_MIXED && i < c->kind_count; i++) {
+        char resource[32];
+
+        snprintf(resource, sizeof(resource), "mig-%s", c->kinds[i].name);
+        add_kind(out, resource, &c->kinds[i]);
+    }
 }
 
 static int show_labels(const struct node_ctx *cx, struct text *out)
 {
     const struct node_plan *n = &cx->world->node_plan;
-    struct census c = take_census(cx->world);
+    struct census c;
+    int err = take_census(cx->world, &c);
 
-    add_label(out, "gpu.present", c.count ? "true" : "false");
-    add_number(out, "gpu.count", c.count);
-    if (c.count)
-        add_gpus(out, &c);
-    add_versions(out, n);
-    add_label(out, "mig.strategy", mig_strategy_names[n->mig_strategy]);
-    add_label(out, "mig.capable", c.mig_capable ? "true" : "false");
-    add_label(out, "mps.capable", "false");
-    return 0;
+    if (err == 0) {
+        add_label(out, "gpu.present", c.count ? "true" : "false");
+        if (c.count)
+            add_gpus(out, &c, n->mig_strategy);
+        else
+            add_number(out, "gpu", "count", 0);
+        add_versions(out, n);
+        add_label(out, "mig.strategy", mig_strategy_names[n->mig_strategy]);
+        add_label(out, "mig.capable", c.mig_capable ? "true" : "false");
+        add_label(out, "mps.capable", "false");
+        add_label(out, "vgpu.present", "false");
+    }
+    census_release(&c);
+    return err;
 }
 
 /* --- topology -------------------------------------------------------------------------------- */

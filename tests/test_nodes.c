@@ -576,11 +576,11 @@ static void test_labels(void)
            "nvidia.com/gpu.count=4\n"
            "nvidia.com/gpu.product=NVIDIA-L40S\n"
            "nvidia.com/gpu.memory=46068\n"
+           "nvidia.com/gpu.replicas=1\n"
+           "nvidia.com/gpu.sharing-strategy=none\n"
            "nvidia.com/gpu.family=ada-lovelace\n"
            "nvidia.com/gpu.compute.major=8\n"
            "nvidia.com/gpu.compute.minor=9\n"
-           "nvidia.com/gpu.replicas=1\n"
-           "nvidia.com/gpu.sharing-strategy=none\n"
            "nvidia.com/gpu.mode=compute\n"
            "nvidia.com/cuda.driver.major=550\n"
            "nvidia.com/cuda.driver.minor=163\n"
@@ -596,7 +596,8 @@ static void test_labels(void)
            "nvidia.com/cuda.runtime-version.full=12.4\n"
            "nvidia.com/mig.strategy=none\n"
            "nvidia.com/mig.capable=false\n"
-           "nvidia.com/mps.capable=false\n",
+           "nvidia.com/mps.capable=false\n"
+           "nvidia.com/vgpu.present=false\n",
            "labels");
     mount_node("{driver: {version: '550.54'}, mig_strategy: mixed, gpus: [{model: A100-SXM4-40GB},"
                " {model: RTX-4090}]}\n");
@@ -604,6 +605,52 @@ static void test_labels(void)
     contains(cat("k8s/labels"), "nvidia.com/mig.strategy=mixed\nnvidia.com/mig.capable=true\n",
              "MIG");
     contains(cat("k8s/labels"), "nvidia.com/gpu.mode=unknown\n", "boards of two kinds");
+}
+
+static void test_mig_labels(void)
+{
+    static const char cut_up[] = "nvidia.com/gpu.count=3\n"
+                                 "nvidia.com/gpu.product=NVIDIA-A100-SXM4-40GB-MIG-2g.10gb\n"
+                                 "nvidia.com/gpu.memory=9856\n"
+                                 "nvidia.com/gpu.replicas=1\n"
+                                 "nvidia.com/gpu.sharing-strategy=none\n"
+                                 "nvidia.com/gpu.multiprocessors=28\n"
+                                 "nvidia.com/gpu.slices.gi=2\n"
+                                 "nvidia.com/gpu.slices.ci=2\n"
+                                 "nvidia.com/gpu.engines.copy=2\n"
+                                 "nvidia.com/gpu.engines.decoder=1\n";
+    static const char invalid[] = "nvidia.com/gpu.count=0\n"
+                                  "nvidia.com/gpu.product=NVIDIA-A100-SXM4-40GB-MIG-INVALID\n"
+                                  "nvidia.com/gpu.memory=0\n"
+                                  "nvidia.com/gpu.replicas=0\n"
+                                  "nvidia.com/gpu.sharing-strategy=\n";
+
+    mount_node("{mig_strategy: single, gpus: {count: 2, mig_mode: true}}\n");
+    contains(cat("k8s/labels"), invalid, "single: no MIG device is not what it asks for");
+    sim_mig(sim, 0, "create 2g.10gb", NULL);
+    contains(cat("k8s/labels"), invalid, "nor is a GPU without one");
+    sim_mig(sim, 1, "create 2g.10gb", NULL);
+    sim_mig(sim, 1, "create 2g.10gb", NULL);
+    contains(cat("k8s/labels"), cut_up, "MIG devices are the node's GPUs");
+    sim_mig(sim, 1, "create 1g.5gb", NULL);
+    contains(cat("k8s/labels"), invalid, "but not when there are two kinds");
+
+    mount_node("{mig_strategy: mixed, gpus: {count: 2, mig_mode: true}}\n");
+    contains(cat("k8s/labels"), "nvidia.com/gpu.replicas=0\n", "mixed: GPUs that are cut up");
+    sim_mig(sim, 0, "create 1g.5gb+me", NULL);
+    sim_mig(sim, 1, "create-gi 3g.20gb", NULL);
+    sim_mig(sim, 1, "create-ci 1 1", NULL);
+    sim_mig(sim, 1, "create-ci 1 1", NULL);
+    contains(cat("k8s/labels"), "nvidia.com/mig-1g.5gb.me.count=1\n", "each kind by its name");
+    contains(cat("k8s/labels"),
+             "nvidia.com/mig-1c.3g.20gb.count=2\n"
+             "nvidia.com/mig-1c.3g.20gb.product=NVIDIA-A100-SXM4-40GB-MIG-1c.3g.20gb\n",
+             "with its count");
+    contains(cat("k8s/labels"),
+             "nvidia.com/mig-1c.3g.20gb.multiprocessors=14\n"
+             "nvidia.com/mig-1c.3g.20gb.slices.gi=3\n"
+             "nvidia.com/mig-1c.3g.20gb.slices.ci=1\n",
+             "and what one has");
 }
 
 static void test_topology(void)
@@ -791,6 +838,7 @@ int main(void)
     test_devices();
     test_lost();
     test_labels();
+    test_mig_labels();
     test_topology();
     test_every_row();
     sim_free(sim);

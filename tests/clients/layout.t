@@ -2,17 +2,14 @@
 #
 # Every structure of mocknvml/nvml.h against an independent description: the ctypes classes of nvidia-ml-py.
 #
-# Run by `make check-clients`, which sets CLIENTS to a directory with that package's Python. The sizes and
-# offsets on our side are the compiler's.
+# The sizes and offsets on our side are the compiler's.
 #
 # SPDX-License-Identifier: Apache-2.0
 
-. "${0%/*}/tap.sh"
+. "${0%/*}/clients.sh"
 
-[[ -x $CLIENTS/bin/python ]] || skip_all 'nvidia-ml-py is not installed: run `make check-clients`'
-cd "${0%/*}/.." || bail 'no top directory'
-dir=$(mktemp -d)
-at_exit 'rm -rf "$dir"'
+need_client python
+cd "$tests/.." || bail 'no top directory'
 
 # Prints `structure field offset size` lines for every structure of the header, through the compiler.
 cat >"$dir/ours.py" <<'END'
@@ -52,9 +49,9 @@ for line in open(sys.argv[1], encoding="utf-8"):
         print(name, file=sys.stderr)
 END
 
-"$CLIENTS/bin/python" "$dir/ours.py" >"$dir/ours.c" && ${CC:-cc} -I. -o "$dir/ours" "$dir/ours.c" &&
+client python "$dir/ours.py" >"$dir/ours.c" && ${CC:-cc} -I. -o "$dir/ours" "$dir/ours.c" &&
     "$dir/ours" >"$dir/all" || bail 'the header cannot be compiled'
-"$CLIENTS/bin/python" "$dir/theirs.py" "$dir/all" >"$dir/theirs" 2>"$dir/known"
+client python "$dir/theirs.py" "$dir/all" >"$dir/theirs" 2>"$dir/known"
 # The first process structure is older than the package.
 awk 'NR == FNR { known[$1]; next } $1 in known' "$dir/known" "$dir/all" >"$dir/ours.txt"
 is "$(awk '$2 == "-" { print $1 }' "$dir/all" | grep -vxFf "$dir/known")" nvmlProcessInfo_v1_t \

@@ -1,6 +1,7 @@
 #!/bin/sh
 #
-# Writes docs/nvml.md from mocknvml/functions.def: sh docs/nvml.sh mocknvml/functions.def >docs/nvml.md
+# Writes docs/nvml.md from mocknvml/functions.def and tests/clients/versions:
+# sh docs/nvml.sh mocknvml/functions.def >docs/nvml.md
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -32,6 +33,51 @@ cat <<'EOF'
 A MIG device answers for its name, memory, attributes, identity and processes; `NOT_SUPPORTED` for readings that only a whole
 GPU has. The mount does not say how much of a GPU instance's memory is used, so it is all free.
 `nvmlDeviceGetSamples` gives what this process has seen so far, one sample for each generation it asked at.
+
+## Clients
+
+`make check-clients` installs these programs at these versions, unmodified, and runs them against a live mount. What they
+say is compared, value by value, with the files of the mount: idle and busy, with a failing sensor, a lost GPU and MIG
+devices, and on boards of every model. Go 1.25 and Rust's cargo must be there; where a toolchain or a registry is
+missing the tests skip and say so. `make check-clients TESTS="go-nvml rust"` runs some of them.
+
+| client | version | test | what is compared |
+| --- | --- | --- | --- |
+EOF
+
+awk -F '\t' '/^[^#]/ { gsub(/, /, "`, `", $4); print "| `" $2 "` | " $3 " | `" $4 "` | " $5 " |" }' \
+    "$(dirname "$0")/../tests/clients/versions"
+
+cat <<'EOF'
+
+## Kubernetes' programs on a mount
+
+A mount is a driver root, so that is what NVIDIA's programs are told. Some of them also look into `/sys` (NUMA nodes, PCI
+classes), `/dev` and `/proc/driver` (MIG) of the machine they run on, whatever they are told. `tests/clients/driver-root`
+runs a program where these are the mount's, and changes nothing for others:
+
+    root=/run/fakegpufs
+    sudo fakegpufs mount $root
+
+    # labels of the node, those of k8s/labels
+    sudo env LD_LIBRARY_PATH=$root/usr/lib64 tests/clients/driver-root $root - \
+        gpu-feature-discovery --oneshot --use-node-feature-api=false --output-file labels
+
+    # a CDI specification: containers get the mount's device nodes and library
+    sudo tests/clients/driver-root $root - nvidia-ctk cdi generate --driver-root $root --output nvidia.yaml
+
+    # the device plugin, beside a kubelet
+    sudo tests/clients/driver-root $root - nvidia-device-plugin --driver-root-ctr-path $root \
+        --nvidia-driver-root $root --nvidia-dev-root $root --pass-device-specs
+
+    # that GPU is unhealthy for the kubelet at once
+    echo xid 79 | sudo tee $root/gpus/3/control/fault
+
+The plugin opens the library in its driver root; without `--driver-root-ctr-path` it is the one that `LD_LIBRARY_PATH`
+leads to. Without `driver-root` all of this works as well, but there are no NUMA nodes and no MIG devices, and the plugin
+hands out the nodes of GPUs only. Device nodes of mode `null` (`fakegpufs mount --dev null`) can be opened in a container.
+
+## Functions
 
 EOF
 

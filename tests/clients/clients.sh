@@ -15,6 +15,7 @@
 . "${BASH_SOURCE[0]%/*}/../mount.sh"
 
 : "${CLIENTS:=$BUILD/clients}"
+driver_root=$tests/clients/driver-root
 bin=
 
 # need_client KIND: leaves the script out where the clients of this kind are not installed; sets $bin.
@@ -48,21 +49,6 @@ client() {
 # compare [LEAST]: reads a client's `file=value` lines and prints those that the mount's files contradict.
 compare() {
     bounded "$PYTHON" "$tests/clients/compare.py" "$mnt" "$@"
-}
-
-# in_driver_root COMMAND...: where the mount's /sys, /dev and /proc/driver are the machine's, for programs that look there
-# and nowhere else. Nobody else sees this, and it ends with the command. $plugins, when set, is a directory to be
-# /var/lib/kubelet/device-plugins.
-in_driver_root() {
-    unshare --mount --propagation private bash -c '
-        mount --bind "$1/sys" /sys && mount --bind "$1/proc/driver" /proc/driver &&
-            mount -t overlay -o "lowerdir=$1/dev:/dev" none /dev || exit
-        if [[ $2 ]]; then
-            mount -t tmpfs none /var/lib && mkdir -p /var/lib/kubelet/device-plugins &&
-                mount --bind "$2" /var/lib/kubelet/device-plugins || exit
-        fi
-        shift 2
-        exec "$@"' in_driver_root "$mnt" "${plugins-}" "$@"
 }
 
 metric() {

@@ -18,7 +18,7 @@ put "$mnt/gpus/2/mig/instances" 'create 3g.20gb'
 generate() {
     local file=$1
     shift
-    in_driver_root env -u LD_LIBRARY_PATH -u FAKEGPUFS_ROOT timeout -k 5 60 \
+    bounded env -u LD_LIBRARY_PATH -u FAKEGPUFS_ROOT "$driver_root" "$mnt" - \
         "$bin/nvidia-ctk" --quiet cdi generate --driver-root "$mnt" --output "$file" "$@" >"$dir/said" 2>&1
 }
 

@@ -31,7 +31,7 @@ kubelet_up() {
 
 # plugin_up PROGRAM...: starts a plugin that hands out the device nodes of the mount.
 plugin_up() {
-    output=$dir/plugin.log background in_driver_root "$@" \
+    output=$dir/plugin.log background "$driver_root" "$mnt" "$plugins" "$@" \
         --pass-device-specs --nvidia-driver-root "$mnt" --nvidia-dev-root "$mnt"
 }
 

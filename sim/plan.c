@@ -56,6 +56,43 @@ int plan_find_gpu(const struct world *w, const char *name)
             return (int)i;
     return -1;
 }
+
+static bool find_mig_uuid(const struct world *w, const char *uuid, struct device_place *at)
+{
+    for (at->gpu = 0; at->gpu < (int)w->used[SECTION_GPU_PLANS]; at->gpu++) {
+        const struct gpu *g = &world_gpus(w)[at->gpu];
+
+        for (at->gi = 0; at->gi < MIG_GIS_MAX; at->gi++)
+            for (at->ci = 0; at->ci < MIG_CIS_MAX; at->ci++) {
+                char own[48];
+
+                if (!mig_has(g, at->gi, at->ci))
+                    continue;
+                mig_uuid(world_gpu_plans(w)[at->gpu].uuid, at->gi, at->ci, own, sizeof(own));
+                if (!strcasecmp(own, uuid))
+                    return true;
+            }
+    }
+    return false;
+}
+
+bool plan_find_device(const struct world *w, const char *name, struct device_place *at)
+{
+    char gpu[sizeof(((struct device_name *)0)->text)];
+
+    if (!strncasecmp(name, "MIG-", 4))
+        return find_mig_uuid(w, name, at);
+    *at = (struct device_place){ plan_find_gpu(w, name), -1, -1 };
+    if (at->gpu >= 0)
+        return true;
+    if (!mig_name_parse(name, gpu, sizeof(gpu), &at->gi, &at->ci) ||
+        (at->gpu = plan_find_gpu(w, gpu)) < 0)
+        return false;
+    if (at->ci < 0)
+        at->ci = at->gi < MIG_GIS_MAX ? mig_first_ci(&world_gpus(w)[at->gpu], at->gi) : -1;
+    return at->ci >= 0 && mig_has(&world_gpus(w)[at->gpu], at->gi, at->ci);
+}
+
 void plan_settle(struct stepping *st)
 {
     st->dt_ns = 0;
@@ -116,19 +153,6 @@ static bool wanted_get(const struct applying *a, size_t i, struct wanted *w)
     return true;
 }
 
-static uint32_t wanted_gpus(const struct applying *a, const struct wanted *w)
-{
-    const struct device_name *devices = w->spec.devices.items;
-    size_t named = w->spec.devices.count;
-
-    if (!named)
-        return (uint32_t)w->spec.gpus;
-    for (size_t i = 0; i < w->spec.devices.count; i++)
-        if (!strcmp(devices[i].text, "all"))
-            named = (size_t)a->count;
-    return (uint32_t)(named < (size_t)a->count ? named : (size_t)a->count);
-}
-
 static void count_pins(const struct bind_list *pins, uint32_t need[SECTION_COUNT])
 {
     for (size_t k = 0; k < pins->count; k++)
@@ -154,7 +178,7 @@ static void count_needs(const struct applying *a, uint32_t need[SECTION_COUNT])
         count_pins(&a->entries[i].spec.metrics, need);
     for (size_t i = 0; i < wanted_count(a); i++)
         if (wanted_get(a, i, &wanted))
-            workload_count(&wanted.spec, i < (size_t)a->count ? 1 : wanted_gpus(a, &wanted), need);
+            workload_count(&wanted.spec, (uint32_t)a->count, need);
 }
 
 static void set_node(struct applying *a)
@@ -380,6 +404,8 @@ static void keep_gpu(struct applying *a, int i, int from)
     merge_settings(&g->settings, &old->configured, &world_gpu_plans(w)[i].configured);
     if (!g->settings.mig_mode)
         memset(g->gis, 0, sizeof(g->gis));
+    else
+        g->settings.accounting_mode = 0;
     gpu_refresh_static(&a->st, i);
     if (!same_pins(a, i, from)) {
         g->profile_since_ns = w->node.now_ns;
@@ -403,6 +429,7 @@ static void move_gpus(struct applying *a)
         if (a->before)
             gpu_event(&a->st, i, EVENT_GPU_ADDED, 0, 0, world_gpu_plans(w)[i].uuid);
     }
+    archive_assign(w, a->before, a->came_from);
 }
 
 static int went_to(const struct applying *a, int from)
@@ -444,9 +471,13 @@ static void move_shares(struct applying *a)
             struct share *share = &world_shares(w)[s];
 
             share->gpu = went_to(a, share->gpu);
-            lost |= share->gpu < 0;
+            lost |= share->gpu < 0 ||
+                    (share->gi >= 0 && !mig_has(&world_gpus(w)[share->gpu], share->gi, share->ci));
         }
         if (lost) {
+            for (uint32_t s = run->first_share; s < run->first_share + run->share_count; s++)
+                if (world_shares(w)[s].gpu >= 0)
+                    account_end(&a->st, &world_shares(w)[s]);
             SECTION_CUT(w, SHARES, shares, run->first_share, run->share_count);
             for (uint32_t j = 0; j < w->used[SECTION_RUNS]; j++)
                 section_shift(&world_runs(w)[j].first_share, run->first_share, run->share_count);
@@ -604,6 +635,9 @@ static int apply(struct applying *a)
     say_applied(a);
     faults_step(&a->st);
     plan_settle(&a->st);
+    for (int i = 0; i < a->count; i++)
+        if (!world_gpus(a->st.world)[i].moments)
+            archive_keep(&a->st, i); /* a history begins with the GPU */
     world_commit(a->st.store, a->st.world);
     return 0;
 }

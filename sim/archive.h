@@ -66,7 +66,7 @@ uint64_t archive_bytes(const struct gpu *g);
 /* A share begins to run: it has an account if its GPU keeps accounts. */
 void account_begin(struct stepping *st, struct share *share);
 
-/* So much time passed with the share as it is now. */
+/* A step's time passed with the share as it is now. */
 void account_step(struct stepping *st, struct share *share);
 
 /* The share's process is gone from its GPU; its account goes to the archive. */

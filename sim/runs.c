@@ -467,8 +467,16 @@ static void share_out(struct stepping *st)
         shares[s].utilization_percent *= granted(together, CHANNEL_UTILIZATION);
         for (int e = 0; e < SHARE_ENGINES; e++)
             shares[s].engines[e] *= (float)granted(together, engine_channels[e]);
-        account_step(st, &shares[s]);
     }
+}
+
+/* The time that has passed was spent with what each had until now. */
+static void keep_accounts(struct stepping *st)
+{
+    struct share *shares = world_shares(st->world);
+
+    for (uint32_t s = 0; s < st->world->used[SECTION_SHARES]; s++)
+        account_step(st, &shares[s]);
 }
 
 /* All move before any load is added up: what one asks of an instance depends on the others on it. */
@@ -476,6 +484,7 @@ void runs_step(struct stepping *st)
 {
     struct world *w = st->world;
 
+    keep_accounts(st);
     sum_memory(st);
     for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++) {
         struct runner r = runner_of(st, k);

@@ -193,7 +193,7 @@ static void test_accounting(void)
     is_int(a->end_ns - a->start_ns, 4 * SEC, "its time");
     is_int(a->max_memory_bytes, 2 * GIB, "the most memory that it had");
     /* 80 % and 50 % together are more than there is: each gets its part. */
-    is_real(a->gpu_busy_ns / (double)(4 * SEC), (3 * 80. / 130 + 1 * 0.2) / 4, 0.02,
+    is_real(a->gpu_busy_ns / (double)(4 * SEC), (3 * 80. / 130 + 1 * 0.2) / 4, 1e-9,
             "and what it used of the GPU");
     ok(a->memory_busy_ns > 0, "and of its memory");
     is_int(sim_clear_accounting(sim, 0, &why), 0, "those that ended can be forgotten");

@@ -412,7 +412,7 @@ static struct share *share_at(struct world *w, const struct run *run, const stru
 
 /*
  * A workload that ran and is described again stays the process that it was: on GPUs that it keeps, its
- * account goes on; from the others it is gone. `old` are its shares from before.
+ * account goes on; from the others it is gone. `old` are its shares from before, if it ran.
  */
 static void keep_accounts(struct stepping *st, uint32_t k, struct share *old, uint32_t n)
 {
@@ -474,8 +474,7 @@ int plan_replace_workload(struct world_store *store, const char *name,
     run = &world_runs(st.world)[k];
     if (!restart && before.state == RUN_RUNNING && run->state == RUN_RUNNING)
         run_continue(run, &before);
-    if (before.state == RUN_RUNNING)
-        keep_accounts(&st, (uint32_t)k, shares, before.share_count);
+    keep_accounts(&st, (uint32_t)k, shares, before.state == RUN_RUNNING ? before.share_count : 0);
     free(shares);
     plan_settle(&st);
     world_commit(store, st.world);

@@ -251,6 +251,11 @@ static void test_accounting_replaced(void)
     is_int(accounts(sim, 0), 1, "its account on the first is over");
     is_int(share_of(sim, "w")->account.start_ns, 4 * SEC, "and begins on the second");
     is_int((int64_t)share_of(sim, "w")->account.workload, (int64_t)id, "for the same process");
+    node_workload(sim, "later", "{devices: 0, start: 1h, activity: '80:0:1h'}", NULL);
+    workload_parse(&spec, "later", "{devices: 0, activity: '10:0:1h', name: later}", &arena, NULL);
+    is_int(sim_replace_workload(sim, "later", &spec, false, NULL), 0, "one that waited");
+    is_int((int64_t)share_of(sim, "later")->account.workload,
+           (int64_t)world_workloads(sim_world(sim))[1].id, "begins under its own name");
     arena_release(&arena);
     sim_free(sim);
 }

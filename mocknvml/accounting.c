@@ -55,25 +55,23 @@ static nvmlReturn_t find_account(nvmlDevice_t device, unsigned int pid, struct a
 nvmlReturn_t nvmlDeviceGetAccountingMode(nvmlDevice_t device, nvmlEnableState_t *mode)
 {
     char text[16];
-    nvmlReturn_t result = device_text(device, "control/accounting_mode", text, sizeof(text));
+    nvmlReturn_t result = arguments_check(mode);
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!mode)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *mode = strcmp(text, "0") ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
-    return NVML_SUCCESS;
+    if (result == NVML_SUCCESS)
+        result = device_text(device, "control/accounting_mode", text, sizeof(text));
+    if (result == NVML_SUCCESS)
+        *mode = strcmp(text, "0") ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
+    return result;
 }
 
 nvmlReturn_t nvmlDeviceSetAccountingMode(nvmlDevice_t device, nvmlEnableState_t mode)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = arguments_check(mode == NVML_FEATURE_DISABLED ||
+                                          mode == NVML_FEATURE_ENABLED);
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (mode != NVML_FEATURE_DISABLED && mode != NVML_FEATURE_ENABLED)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    return device_write(device, "control/accounting_mode", mode ? "1" : "0");
+    return result == NVML_SUCCESS
+               ? device_write(device, "control/accounting_mode", mode ? "1" : "0")
+               : result;
 }
 
 nvmlReturn_t nvmlDeviceClearAccountingPids(nvmlDevice_t device)
@@ -89,14 +87,14 @@ nvmlReturn_t nvmlDeviceGetAccountingBufferSize(nvmlDevice_t device, unsigned int
 nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count,
                                          unsigned int *pids)
 {
-    struct whole_table table;
-    nvmlReturn_t result = read_accounts(device, &table);
+    struct whole_table table = { 0 };
+    nvmlReturn_t result = arguments_check(count && (!*count || pids));
     struct list list = { pids, sizeof(*pids), count ? *count : 0, 0 };
     struct account account;
     char *line;
 
-    if (result == NVML_SUCCESS && (!count || (*count && !pids)))
-        result = NVML_ERROR_INVALID_ARGUMENT;
+    if (result == NVML_SUCCESS)
+        result = read_accounts(device, &table);
     while (result == NVML_SUCCESS && (line = table_line(&table.rest)))
         if (parse_account(line, &account))
             list_add(&list, &account.pid);
@@ -119,12 +117,10 @@ nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
                                           nvmlAccountingStats_t *stats)
 {
     struct account account;
-    nvmlReturn_t result = find_account(device, pid, &account);
+    nvmlReturn_t result = arguments_check(stats);
 
-    if (result != NVML_SUCCESS && result != NVML_ERROR_NOT_FOUND)
-        return result;
-    if (!stats)
-        return NVML_ERROR_INVALID_ARGUMENT;
+    if (result == NVML_SUCCESS)
+        result = find_account(device, pid, &account);
     if (result == NVML_SUCCESS)
         *stats = stats_of(&account);
     return result;
@@ -133,16 +129,13 @@ nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
 /* The process is named in the structure, which tells the sums behind the percentages as well. */
 nvmlReturn_t nvmlDeviceGetAccountingStats_v2(nvmlDevice_t device, nvmlAccountingStats_v2_t *stats)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = arguments_check(stats);
     nvmlAccountingStats_t plain;
     struct account account;
     unsigned int samples;
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!stats)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    result = find_account(device, stats->pid, &account);
+    if (result == NVML_SUCCESS)
+        result = find_account(device, stats->pid, &account);
     if (result != NVML_SUCCESS)
         return result;
     plain = stats_of(&account);

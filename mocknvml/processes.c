@@ -66,15 +66,15 @@ static void fill_detail(void *item, const struct process *p)
 static nvmlReturn_t list_processes(nvmlDevice_t device, process_filler *fill, size_t size,
                                    unsigned int *count, void *items)
 {
-    struct whole_table table;
-    nvmlReturn_t result = table_read(device, "processes", &table);
+    struct whole_table table = { 0 };
+    nvmlReturn_t result = arguments_check(count && (!*count || items));
     struct list list = { items, size, count ? *count : 0, 0 };
     struct process process;
     nvmlProcessDetail_v1_t item;
     char *line;
 
-    if (result == NVML_SUCCESS && (!count || (*count && !items)))
-        result = NVML_ERROR_INVALID_ARGUMENT;
+    if (result == NVML_SUCCESS)
+        result = table_read(device, "processes", &table);
     while (result == NVML_SUCCESS && (line = table_line(&table.rest)))
         if (parse_process(line, &process) && is_on(device, process.gi, process.ci)) {
             fill(&item, &process);
@@ -86,14 +86,13 @@ static nvmlReturn_t list_processes(nvmlDevice_t device, process_filler *fill, si
 
 static nvmlReturn_t no_processes(nvmlDevice_t device, unsigned int *count, const void *items)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = arguments_check(count && (!*count || items));
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!count || (*count && !items))
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *count = 0;
-    return NVML_SUCCESS;
+    if (result == NVML_SUCCESS)
+        result = device_check(device);
+    if (result == NVML_SUCCESS)
+        *count = 0;
+    return result;
 }
 
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count,
@@ -154,12 +153,10 @@ nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, uns
 nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
                                                    nvmlProcessDetailList_v1_t *list)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = arguments_check(list);
 
     if (result != NVML_SUCCESS)
         return result;
-    if (!list)
-        return NVML_ERROR_INVALID_ARGUMENT;
     if (list->version != NVML_STRUCT_VERSION(sizeof(*list), 1))
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     switch (list->mode) {
@@ -243,28 +240,26 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
                                              nvmlProcessUtilizationSample_t *items,
                                              unsigned int *count, unsigned long long last_us)
 {
-    nvmlReturn_t result = check_utilization(device);
+    nvmlReturn_t result = arguments_check(count);
     struct list list = { items, sizeof(*items), count ? *count : 0, 0 };
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    return list_busy(device, last_us, fill_sample, &list, count);
+    if (result == NVML_SUCCESS)
+        result = check_utilization(device);
+    return result == NVML_SUCCESS ? list_busy(device, last_us, fill_sample, &list, count) : result;
 }
 
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
                                                    nvmlProcessesUtilizationInfo_v1_t *info)
 {
-    nvmlReturn_t result = check_utilization(device);
+    nvmlReturn_t result = arguments_check(info);
     struct list list;
 
+    if (result == NVML_SUCCESS && info->version != NVML_STRUCT_VERSION(sizeof(*info), 1))
+        result = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    if (result == NVML_SUCCESS)
+        result = check_utilization(device);
     if (result != NVML_SUCCESS)
         return result;
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (info->version != NVML_STRUCT_VERSION(sizeof(*info), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     list = (struct list){ info->procUtilArray, sizeof(*info->procUtilArray),
                           info->processSamplesCount, 0 };
     return list_busy(device, info->lastSeenTimeStamp, fill_info, &list, &info->processSamplesCount);

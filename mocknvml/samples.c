@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mocknvml/library.h"
+#include "mocknvml/tables.h"
 
 /* --- history --------------------------------------------------------------------------------- */
 
@@ -35,12 +35,13 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 {
     struct list list = { samples, sizeof(*samples), count ? *count : 0, 0 };
     struct reader_history history;
-    nvmlReturn_t result = device_history(device, &history);
+    nvmlReturn_t result = arguments_check(value_type && count &&
+                                          (unsigned int)type < NVML_SAMPLINGTYPE_COUNT);
 
+    if (result == NVML_SUCCESS)
+        result = device_history(device, &history);
     if (result != NVML_SUCCESS)
         return result;
-    if (!value_type || !count || (unsigned int)type >= NVML_SAMPLINGTYPE_COUNT)
-        return NVML_ERROR_INVALID_ARGUMENT;
     if (history.count && history.moments[history.count - 1].value[type] == MOMENT_ABSENT)
         return NVML_ERROR_NOT_SUPPORTED;
     *value_type = NVML_VALUE_TYPE_UNSIGNED_INT;

@@ -291,6 +291,7 @@ static void many_processes(void)
 {
     enum { MANY = 300 };
     nvmlProcessInfo_t infos[MANY + 4];
+    char name[64];
     unsigned int count = 0;
     int made = 0;
 
@@ -307,6 +308,9 @@ static void many_processes(void)
     is_int(count, MANY, "for 300");
     is_int(CALL(nvmlDeviceGetComputeRunningProcesses_v3)(device(2), &count, infos), NVML_SUCCESS,
            "and get it");
+    is_int(CALL(nvmlSystemGetProcessName)(infos[MANY - 1].pid, name, sizeof(name)), NVML_SUCCESS,
+           "the last one");
+    is_str(name, "a-rather-long-name-for-a-workload-299", "has its name");
     is_int(infos[MANY - 1].gpuInstanceId, 0xFFFFFFFF, "none of them on a MIG instance");
     for (int i = 0; i < MANY; i++)
         rmdir(file_path("workloads/a-rather-long-name-for-a-workload-%d", i));

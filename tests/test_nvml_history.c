@@ -6,25 +6,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <dlfcn.h>
 #include <limits.h>
 
-#include "mocknvml/nvml.h"
 #include "sim/metric.h"
 #include "tests/mounted.h"
-
-static void *handle;
-
-/* CALL(nvmlX)(…) is the library's function, with the type that the header gives it. */
-static void *symbol(const char *name)
-{
-    void *found = dlsym(handle, name);
-
-    if (!found)
-        bail("there is no %s", name);
-    return found;
-}
-#define CALL(name) ((__typeof__(&name))symbol(#name))
+#include "tests/nvml_loaded.h"
 
 static nvmlDevice_t device(unsigned int index)
 {
@@ -41,9 +27,7 @@ static void load_library(void)
     char path[PATH_MAX];
 
     snprintf(path, sizeof(path), "%s/libnvidia-ml.so.1", build ? build : "build");
-    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-        bail("cannot load %s: %s", path, dlerror());
+    nvml_load(path);
     setenv("FAKEGPUFS_ROOT", mounted.root, 1);
     if (CALL(nvmlInit_v2)() != NVML_SUCCESS)
         bail("cannot init");

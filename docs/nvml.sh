@@ -31,8 +31,14 @@ cat <<'EOF'
 | not initialized | `UNINITIALIZED`, before any argument is looked at |
 
 A MIG device answers for its name, memory, attributes, identity and processes; `NOT_SUPPORTED` for readings that only a whole
-GPU has. The mount does not say how much of a GPU instance's memory is used, so it is all free.
-`nvmlDeviceGetSamples` gives what this process has seen so far, one sample for each generation it asked at.
+GPU has. Its memory is that of its GPU instance, its processes are those on its compute instance. In MIG mode the GPU itself
+has no utilization, no process utilization and no accounting, as the driver documents.
+
+**Samples and time stamps.** `nvmlDeviceGetSamples` gives the last 12 s, a sample for every 100 ms, the same to every process.
+`nvmlDeviceGetProcessUtilization` gives one sample of each process that keeps something busy. Time stamps are microseconds since
+the epoch on the *simulated* clock, which began when the node was mounted: a clock that is paused makes no new samples
+(`NOT_FOUND` for whoever has seen the last one), and one that was paused is behind the real one. So ask with a time stamp that
+you were given, or 0, rather than with the time of day.
 
 ## Clients
 

@@ -50,6 +50,8 @@ static off_t size_of(const struct daemon *d, const struct place *p)
         return stream_length(d, p);
     if (def->flags & NODE_BINARY)
         return def->arg;
+    if (def->flags & NODE_BLOCKS)
+        return def->arg * p->cx.world->used[SECTION_GPUS];
     if (!S_ISLNK(def->mode) && !(def->flags & NODE_HOST_FILE))
         return TEXT_SIZE;
     if (def->show(&p->cx, &text) == 0)

@@ -68,7 +68,7 @@ static const char *kind_of(const struct node_def *def)
         return "device";
     if (def->flags & NODE_STREAM)
         return "stream";
-    if (def->flags & (NODE_SNAPSHOT | NODE_BINARY))
+    if (def->flags & (NODE_SNAPSHOT | NODE_BINARY | NODE_BLOCKS))
         return "binary";
     return def->flags & NODE_HOST_FILE ? "installed" : "file";
 }

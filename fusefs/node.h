@@ -75,6 +75,7 @@ enum node_flags {
     NODE_BINARY = 1 << 5,    /* exactly as rendered; st_size is `arg` */
     NODE_ATTACH = 1 << 6,    /* open ties the workload's life to the opener */
     NODE_POLL = 1 << 7,      /* wakes pollers when its workload changes state */
+    NODE_BLOCKS = 1 << 8,    /* `arg` binary bytes for each GPU, rendered at each read of them */
 };
 
 /*

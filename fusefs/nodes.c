@@ -15,6 +15,7 @@ const struct node_def *const node_tables[] = {
     k8s_nodes,
     gpu_nodes,
     board_nodes,
+    history_nodes,
     workload_nodes,
     control_nodes,
     NULL,

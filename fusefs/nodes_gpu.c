@@ -16,6 +16,7 @@
 #include "fusefs/errors.h"
 #include "fusefs/nodes.h"
 #include "fusefs/process.h"
+#include "sim/runs.h"
 
 /* --- identity -------------------------------------------------------------------------------- */
 
@@ -177,7 +178,8 @@ static int show_processes(const struct node_ctx *cx, struct text *out)
 
     if (gpu_has(cx->g, CONDITION_LOST))
         return -ENODEV;
-    text_add(out, "# pid memory_bytes utilization_percent workload namespace pod container\n");
+    text_add(out,
+             "# pid memory_bytes utilization_percent workload namespace pod container gi ci\n");
     for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
         const struct share *share = &world_shares(w)[s];
         const struct workload *work = &world_workloads(w)[share->run];
@@ -190,6 +192,10 @@ static int show_processes(const struct node_ctx *cx, struct text *out)
         add_word(out, work->namespace);
         add_word(out, work->pod);
         add_word(out, work->container);
+        if (share->gi < 0)
+            text_add(out, " - -");
+        else
+            text_addf(out, " %d %d", share->gi, share->ci);
         text_add(out, "\n");
     }
     return 0;
@@ -429,6 +435,17 @@ static int store_mig_mode(const struct node_ctx *cx, const char *text, struct wh
     return store_switch(cx, text, sim_set_mig_mode, why);
 }
 
+static int show_accounting_mode(const struct node_ctx *cx, struct text *out)
+{
+    text_addf(out, "%d\n", cx->g->settings.accounting_mode);
+    return 0;
+}
+
+static int store_accounting_mode(const struct node_ctx *cx, const char *text, struct why *why)
+{
+    return store_switch(cx, text, sim_set_accounting_mode, why);
+}
+
 static int show_compute_mode(const struct node_ctx *cx, struct text *out)
 {
     text_addf(out, "%s\n", compute_mode_names[cx->g->settings.compute_mode]);
@@ -530,6 +547,12 @@ static int show_gi_memory(const struct node_ctx *cx, struct text *out)
     return 0;
 }
 
+static int show_gi_memory_used(const struct node_ctx *cx, struct text *out)
+{
+    text_addf(out, "%" PRId64 "\n", instance_memory_used(cx->world, cx->gpu, cx->gi));
+    return 0;
+}
+
 static int show_gi_multiprocessors(const struct node_ctx *cx, struct text *out)
 {
     text_addf(out, "%" PRId64 "\n", cx->mig->multiprocessors);
@@ -585,6 +608,7 @@ const struct node_def gpu_nodes[] = {
     CONTROL_ROW("compute_mode", compute_mode),
     CONTROL_ROW("ecc_mode", ecc_mode),
     CONTROL_ROW("mig_mode", mig_mode),
+    CONTROL_ROW("accounting_mode", accounting_mode),
     { "gpus/%i/control/last_error", 0444, show_last_error, NULL, 0, 0, NULL },
     { "gpus/%i/processes", 0444, show_processes, NULL, 0, 0, NULL },
     { "gpus/%i/sample", 0444, show_sample, NULL, 0, 0, NULL },
@@ -593,6 +617,7 @@ const struct node_def gpu_nodes[] = {
     { "gpus/%i/mig/gi%g/profile", 0444, show_gi_profile, NULL, 0, 0, NULL },
     { "gpus/%i/mig/gi%g/placement", 0444, show_gi_placement, NULL, 0, 0, NULL },
     { "gpus/%i/mig/gi%g/memory_total_bytes", 0444, show_gi_memory, NULL, 0, 0, NULL },
+    { "gpus/%i/mig/gi%g/memory_used_bytes", 0444, show_gi_memory_used, NULL, 0, 0, NULL },
     { "gpus/%i/mig/gi%g/multiprocessors", 0444, show_gi_multiprocessors, NULL, 0, 0, NULL },
     { "gpus/%i/mig/gi%g/ci%c/uuid", 0444, show_ci_uuid, NULL, 0, 0, NULL },
     { "gpus/%i/mig/gi%g/ci%c/slices", 0444, show_ci_slices, NULL, 0, 0, NULL },

@@ -105,8 +105,11 @@ static int show_devices(const struct node_ctx *cx, struct text *out)
 {
     const struct share *shares = &world_shares(cx->world)[cx->run->first_share];
 
-    for (uint32_t s = 0; s < cx->run->share_count; s++)
+    for (uint32_t s = 0; s < cx->run->share_count; s++) {
         text_addf(out, "%s%d", s ? "," : "", shares[s].gpu);
+        if (shares[s].gi >= 0)
+            text_addf(out, ":%d:%d", shares[s].gi, shares[s].ci);
+    }
     text_add(out, cx->run->share_count ? "\n" : "none\n");
     return 0;
 }

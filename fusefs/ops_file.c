@@ -199,6 +199,31 @@ static void read_host_file(fuse_req_t req, struct daemon *d, const struct place 
     text_release(&path);
 }
 
+/* A block of each GPU, as it is now: who reads a block with one call has all of it of one generation. */
+static void read_blocks(fuse_req_t req, struct daemon *d, const struct place *p, size_t size,
+                        off_t off)
+{
+    const struct node_def *def = p->cx.def;
+    int first = (int)(off / def->arg), gpus = (int)p->cx.world->used[SECTION_GPUS];
+    size_t skip = (size_t)(off % def->arg), n = 0;
+    struct text text = TEXT_INIT;
+    struct place block = *p;
+    int r = 0;
+
+    for (int i = first; r == 0 && i < gpus && text.length < skip + size; i++) {
+        tree_set_gpu(&block, i);
+        r = def->show(&block.cx, &text);
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (text.length > skip)
+        n = text.length - skip < size ? text.length - skip : size;
+    if (r < 0 || text.failed)
+        fuse_reply_err(req, r < 0 ? -r : ENOMEM);
+    else
+        fuse_reply_buf(req, n ? text.data + skip : NULL, n);
+    text_release(&text);
+}
+
 /* --- streams --------------------------------------------------------------------------------- */
 
 /* Called by the library when the reader was interrupted; the publisher answers it then. */
@@ -283,6 +308,8 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse
         read_stream(req, d, &p, size, off, fi);
     else if (flags & NODE_HOST_FILE)
         read_host_file(req, d, &p, size, off);
+    else if (flags & NODE_BLOCKS)
+        read_blocks(req, d, &p, size, off);
     else if (!p.cx.def->show)
         ops_answer(req, d, flags & NODE_DEVICE ? 0 : EPERM);
     else

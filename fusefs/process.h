@@ -11,9 +11,15 @@
 /* A workload without a process of its own gets an id that no real process can have (PID_MAX_LIMIT is 2^22). */
 enum { PROCESS_SIMULATED = 1 << 22 };
 
+/* By the process id that a workload was given, if any, and by its own id. */
+static inline int process_id_of(int64_t pid, uint64_t workload)
+{
+    return pid ? (int)pid : PROCESS_SIMULATED + (int)(workload % PROCESS_SIMULATED);
+}
+
 static inline int process_id(const struct workload *work)
 {
-    return work->pid ? work->pid : PROCESS_SIMULATED + (int)(work->id % PROCESS_SIMULATED);
+    return process_id_of(work->pid, work->id);
 }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,6 +24,7 @@ enum { TRIES = 100, PATIENT_TRIES = 10000, PATIENCE_NS = 100000 };
 struct reader {
     int root; /* the mount's directory */
     int snapshot;
+    _Atomic int history; /* -1: nobody has asked for it yet */
 };
 
 /* --- pages ----------------------------------------------------------------------------------- */
@@ -83,6 +85,45 @@ int reader_gpu(struct reader *r, int index, struct reader_gpu *gpu)
     gpu->lost = slot.gpu.flags & SNAPSHOT_LOST;
     memcpy(gpu->uuid, slot.gpu.uuid, sizeof(gpu->uuid));
     gpu->sample = slot.gpu.sample;
+    return 0;
+}
+
+/* Who opens the file first keeps it open for all. */
+static int open_history(struct reader *r)
+{
+    int fd = atomic_load(&r->history), none = -1;
+
+    if (fd >= 0)
+        return fd;
+    fd = openat(r->root, "history", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (atomic_compare_exchange_strong(&r->history, &none, fd))
+        return fd;
+    close(fd);
+    return none;
+}
+
+int reader_history(struct reader *r, int index, struct reader_history *history)
+{
+    struct snapshot_history h;
+    int fd = index < 0 ? -ENODEV : open_history(r);
+    ssize_t n;
+
+    if (fd < 0)
+        return fd;
+    do
+        n = pread(fd, &h, sizeof(h), (off_t)index * (off_t)sizeof(h));
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    if (n != sizeof(h) || h.count > HISTORY_MOMENTS)
+        return -ENODEV;
+    history->generation = h.generation;
+    history->id = h.id;
+    history->epoch_ns = h.epoch_ns;
+    history->count = (int)h.count;
+    memcpy(history->moments, h.moments, sizeof(h.moments));
     return 0;
 }
 
@@ -153,6 +194,7 @@ int reader_open(struct reader **out, const char *root)
     if (!r)
         return -ENOMEM;
     r->snapshot = -1;
+    atomic_init(&r->history, -1);
     r->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (r->root >= 0)
         r->snapshot = openat(r->root, "snapshot", O_RDONLY | O_CLOEXEC);
@@ -171,6 +213,8 @@ void reader_close(struct reader *r)
         return;
     if (r->snapshot >= 0)
         close(r->snapshot);
+    if (atomic_load(&r->history) >= 0)
+        close(atomic_load(&r->history));
     if (r->root >= 0)
         close(r->root);
     free(r);

@@ -45,6 +45,17 @@ struct reader_gpu {
 /* GPU `index`, all of one generation. -ENODEV when there is none. */
 int reader_gpu(struct reader *reader, int index, struct reader_gpu *gpu);
 
+struct reader_history {
+    uint64_t generation;
+    uint64_t id;      /* of the GPU */
+    int64_t epoch_ns; /* real time (since the epoch) of simulated time 0 */
+    int count;
+    struct moment moments[HISTORY_MOMENTS]; /* oldest first */
+};
+
+/* What GPU `index` did in the last seconds, the same for everyone who asks in the same generation. */
+int reader_history(struct reader *reader, int index, struct reader_history *history);
+
 /* A small file below the root, without its last newline. Returns its length or -errno; -E2BIG. */
 int reader_text(struct reader *reader, const char *path, char *buf, unsigned long size);
 

@@ -13,5 +13,7 @@ uint64_t snapshot_registry(void)
 
     for (int i = 0; i < METRIC_COUNT; i++)
         h = rng_hash(h, metric_infos[i].name);
+    for (int i = 0; i < SAMPLINGS; i++)
+        h = rng_hash(h, sampling_infos[i].column);
     return h;
 }

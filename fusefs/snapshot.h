@@ -9,6 +9,9 @@
  * two steps: first the other slot, then, when all of it is there, both generations. A push is not atomic
  * to a pread: a reader that sees two different generations tries again, and otherwise has a whole slot.
  *
+ * The file `history` has one struct snapshot_history for each GPU, one behind the other. It is rendered at
+ * each read: a GPU's history that is read with one pread is of one generation.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef FUSEFS_SNAPSHOT_H
@@ -53,6 +56,14 @@ struct snapshot_page {
 };
 
 _Static_assert(sizeof(struct snapshot_page) == SNAPSHOT_PAGE, "a page is a page");
+
+struct snapshot_history {
+    uint64_t generation;
+    uint64_t id;      /* of the GPU */
+    int64_t epoch_ns; /* real time (since the epoch) of simulated time 0 */
+    uint64_t count;   /* of moments, oldest first */
+    struct moment moments[HISTORY_MOMENTS];
+};
 
 /* A fingerprint of the metric registry this program was built with. */
 uint64_t snapshot_registry(void);

@@ -254,7 +254,7 @@ static int workload_of_id(const struct world *w, uint64_t id)
     return -1;
 }
 
-static void set_gpu(struct place *p, int gpu)
+void tree_set_gpu(struct place *p, int gpu)
 {
     const struct world *w = p->cx.world;
 
@@ -380,7 +380,7 @@ static int place_set(struct place *p, const struct tree_view *view, const struct
     if (b->kind == ENTITY_WORKLOAD)
         set_workload(p, e->workload);
     else if (b->kind != ENTITY_NONE)
-        set_gpu(p, e->gpu);
+        tree_set_gpu(p, e->gpu);
     if (b->kind == ENTITY_GI || b->kind == ENTITY_CI)
         set_instance(p, e->gi, b->kind == ENTITY_CI ? e->ci : -1);
     p->ino = entity_number(view->world, b->kind,

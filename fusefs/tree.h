@@ -55,6 +55,9 @@ uint64_t tree_parent(const struct tree_view *view, const struct place *place);
 /* Number of directories in a directory, as st_nlink counts them. */
 unsigned tree_links(const struct tree_view *view, const struct place *place);
 
+/* The same place, but about that GPU: for rows that tell of all of them. */
+void tree_set_gpu(struct place *place, int gpu);
+
 /* Whether a place is there as long as what it belongs to is; if not, it may vanish at any time. */
 bool tree_lasts(const struct place *place);
 

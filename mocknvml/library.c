@@ -574,6 +574,21 @@ nvmlReturn_t device_check(nvmlDevice_t device)
     return device_read(device, &gpu);
 }
 
+nvmlReturn_t device_history(nvmlDevice_t device, struct reader_history *history)
+{
+    struct reader_gpu gpu;
+    nvmlReturn_t refusal = device_read_gpu(device, &gpu);
+    int result;
+
+    if (refusal != NVML_SUCCESS)
+        return refusal;
+    lock_shared();
+    result = is_ready() ? reader_history(state.reader, device->index, history) : -ENOTCONN;
+    unlock();
+    /* Another GPU took its place this moment: who asks again is told where it is. */
+    return nvml_error(result == 0 && history->id != gpu.id ? -EBUSY : result);
+}
+
 /* --- files ----------------------------------------------------------------------------------- */
 
 static nvmlReturn_t read_file(const char *path, char *buf, size_t size)

@@ -84,6 +84,9 @@ nvmlReturn_t device_read(nvmlDevice_t device, struct reader_gpu *gpu);
 /* The same for functions that a MIG device does not have. */
 nvmlReturn_t device_read_gpu(nvmlDevice_t device, struct reader_gpu *gpu);
 
+/* What the GPU did in the last seconds; not of a MIG device. */
+nvmlReturn_t device_history(nvmlDevice_t device, struct reader_history *history);
+
 /* Checks only; what a setter or a constant needs. */
 nvmlReturn_t device_check(nvmlDevice_t device);
 

@@ -3,12 +3,31 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mocknvml/library.h"
 #include "mocknvml/mig.h"
 
 /* --- memory ---------------------------------------------------------------------------------- */
+
+/* An instance reserves nothing that its processes could not have. */
+static nvmlReturn_t mig_memory(nvmlDevice_t device, nvmlMemory_v2_t *memory)
+{
+    char path[64], text[32];
+    nvmlReturn_t result = mig_memory_bytes(device, &memory->total);
+
+    snprintf(path, sizeof(path), "mig/gi%d/memory_used_bytes", device->gi);
+    if (result == NVML_SUCCESS)
+        result = device_text(device, path, text, sizeof(text));
+    if (result != NVML_SUCCESS)
+        return result;
+    memory->used = strtoull(text, NULL, 10);
+    memory->free = memory->total - memory->used;
+    memory->reserved = 0;
+    return NVML_SUCCESS;
+}
 
 static nvmlReturn_t read_memory(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
@@ -27,13 +46,7 @@ static nvmlReturn_t read_memory(nvmlDevice_t device, nvmlMemory_v2_t *memory)
                                  .reserved = (unsigned long long)values[1],
                                  .free = (unsigned long long)values[2],
                                  .used = (unsigned long long)values[3] };
-    if (!device->parent)
-        return NVML_SUCCESS;
-    /* The mount does not say how much of an instance is in use. */
-    *memory = (nvmlMemory_v2_t){ 0 };
-    result = mig_memory_bytes(device, &memory->total);
-    memory->free = memory->total;
-    return result;
+    return device->parent ? mig_memory(device, memory) : NVML_SUCCESS;
 }
 
 /* What is reserved counts as used in the old structure. */

@@ -1,27 +1,46 @@
 /*
  * Processes: who runs on a GPU, with how much memory, and how busy each is.
  *
+ * On a MIG device only those of its instance are seen.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "mocknvml/library.h"
+#include "mocknvml/tables.h"
+
+/* What the list holds for a process without MIG instance. */
+#define NO_INSTANCE 0xFFFFFFFFu
 
 /* One line of gpus/<i>/processes. */
 struct process {
     unsigned int pid;
     unsigned long long memory_bytes;
-    unsigned int utilization_percent;
+    unsigned int gi, ci;
 };
 
-/* What the list holds for a process without MIG instance. */
-#define NO_INSTANCE 0xFFFFFFFFu
+/* "-" or a number. */
+static unsigned int instance_number(const char *word)
+{
+    return strcmp(word, "-") ? (unsigned int)strtoul(word, NULL, 10) : NO_INSTANCE;
+}
+
+static bool is_on(nvmlDevice_t device, unsigned int gi, unsigned int ci)
+{
+    return !device->parent || ((int)gi == device->gi && (int)ci == device->ci);
+}
 
 static bool parse_process(const char *line, struct process *p)
 {
-    return sscanf(line, "%u %llu %u", &p->pid, &p->memory_bytes, &p->utilization_percent) == 3;
+    char gi[8], ci[8];
+
+    if (sscanf(line, "%u %llu %*u %*s %*s %*s %*s %7s %7s", &p->pid, &p->memory_bytes, gi, ci) != 4)
+        return false;
+    p->gi = instance_number(gi);
+    p->ci = instance_number(ci);
+    return true;
 }
 
 /* The lists differ in what they hold of a process. */
@@ -34,48 +53,46 @@ static void fill_v1(void *item, const struct process *p)
 
 static void fill_v2(void *item, const struct process *p)
 {
-    *(nvmlProcessInfo_v2_t *)item = (nvmlProcessInfo_v2_t){ p->pid, p->memory_bytes, NO_INSTANCE,
-                                                            NO_INSTANCE };
+    *(nvmlProcessInfo_v2_t *)item = (nvmlProcessInfo_v2_t){ p->pid, p->memory_bytes, p->gi, p->ci };
 }
 
 static void fill_detail(void *item, const struct process *p)
 {
-    *(nvmlProcessDetail_v1_t *)item = (nvmlProcessDetail_v1_t){ p->pid, p->memory_bytes,
-                                                                NO_INSTANCE, NO_INSTANCE, 0 };
+    *(nvmlProcessDetail_v1_t *)item = (nvmlProcessDetail_v1_t){ p->pid, p->memory_bytes, p->gi,
+                                                                p->ci, 0 };
 }
 
 /* Callers who pass no room at all ask how much they need; nothing running is a success. */
 static nvmlReturn_t list_processes(nvmlDevice_t device, process_filler *fill, size_t size,
                                    unsigned int *count, void *items)
 {
-    char text[TABLE_BYTES], *rest = text, *line;
-    nvmlReturn_t result = device_text(device, "processes", text, sizeof(text));
+    struct whole_table table = { 0 };
+    nvmlReturn_t result = arguments_check(count && (!*count || items));
     struct list list = { items, size, count ? *count : 0, 0 };
     struct process process;
     nvmlProcessDetail_v1_t item;
+    char *line;
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!count || (*count && !items))
-        return NVML_ERROR_INVALID_ARGUMENT;
-    while ((line = table_line(&rest)))
-        if (parse_process(line, &process)) {
+    if (result == NVML_SUCCESS)
+        result = table_read(device, "processes", &table);
+    while (result == NVML_SUCCESS && (line = table_line(&table.rest)))
+        if (parse_process(line, &process) && is_on(device, process.gi, process.ci)) {
             fill(&item, &process);
             list_add(&list, &item);
         }
-    return list_end(&list, count);
+    table_release(&table);
+    return result == NVML_SUCCESS ? list_end(&list, count) : result;
 }
 
 static nvmlReturn_t no_processes(nvmlDevice_t device, unsigned int *count, const void *items)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = arguments_check(count && (!*count || items));
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!count || (*count && !items))
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *count = 0;
-    return NVML_SUCCESS;
+    if (result == NVML_SUCCESS)
+        result = device_check(device);
+    if (result == NVML_SUCCESS)
+        *count = 0;
+    return result;
 }
 
 nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count,
@@ -136,12 +153,10 @@ nvmlReturn_t nvmlDeviceGetMPSComputeRunningProcesses_v3(nvmlDevice_t device, uns
 nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
                                                    nvmlProcessDetailList_v1_t *list)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = arguments_check(list);
 
     if (result != NVML_SUCCESS)
         return result;
-    if (!list)
-        return NVML_ERROR_INVALID_ARGUMENT;
     if (list->version != NVML_STRUCT_VERSION(sizeof(*list), 1))
         return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     switch (list->mode) {
@@ -159,135 +174,93 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 
 /* --- how busy -------------------------------------------------------------------------------- */
 
-/*
- * A process's share of the memory controller and of the video engines is that of its share of the GPU: the
- * simulation knows these per GPU only.
- */
-struct shares {
-    int64_t gpu, memory, encoder, decoder, jpeg, ofa;
-};
+typedef nvmlProcessUtilizationInfo_v1_t busy_process;
 
-static void read_shares(const struct metric_sample *sample, struct shares *s)
+/* A line of gpus/<i>/process_utilization. */
+static bool parse_busy(const char *line, busy_process *p)
 {
-    *s = (struct shares){ 0 };
-    sample_value(sample, METRIC_UTILIZATION_GPU, &s->gpu);
-    sample_value(sample, METRIC_UTILIZATION_MEMORY, &s->memory);
-    sample_value(sample, METRIC_UTILIZATION_ENCODER, &s->encoder);
-    sample_value(sample, METRIC_UTILIZATION_DECODER, &s->decoder);
-    sample_value(sample, METRIC_UTILIZATION_JPEG, &s->jpeg);
-    sample_value(sample, METRIC_UTILIZATION_OFA, &s->ofa);
+    return sscanf(line, "%llu %u %*s %*s %u %u %u %u %u %u", &p->timeStamp, &p->pid, &p->smUtil,
+                  &p->memUtil, &p->encUtil, &p->decUtil, &p->jpgUtil, &p->ofaUtil) == 8;
 }
 
-static unsigned int part(const struct shares *s, int64_t whole, const struct process *p)
+static bool is_busy(const busy_process *p)
 {
-    return s->gpu > 0 ? (unsigned int)(whole * p->utilization_percent / s->gpu) : 0;
+    return p->smUtil || p->memUtil || p->encUtil || p->decUtil || p->jpgUtil || p->ofaUtil;
 }
 
-static void fill_info(nvmlProcessUtilizationInfo_v1_t *info, const struct shares *s,
-                      const struct process *p, int64_t time_us)
+static void fill_sample(void *item, const busy_process *p)
 {
-    *info = (nvmlProcessUtilizationInfo_v1_t){ .timeStamp = (unsigned long long)time_us,
-                                               .pid = p->pid,
-                                               .smUtil = p->utilization_percent,
-                                               .memUtil = part(s, s->memory, p),
-                                               .encUtil = part(s, s->encoder, p),
-                                               .decUtil = part(s, s->decoder, p),
-                                               .jpgUtil = part(s, s->jpeg, p),
-                                               .ofaUtil = part(s, s->ofa, p) };
+    *(nvmlProcessUtilizationSample_t *)item = (nvmlProcessUtilizationSample_t){
+        p->pid, p->timeStamp, p->smUtil, p->memUtil, p->encUtil, p->decUtil
+    };
 }
 
-/* Sample of now, when the caller has not seen it yet; `last_us` 0 asks for everything. */
+static void fill_info(void *item, const busy_process *p)
+{
+    *(busy_process *)item = *p;
+}
+
+/* A GPU in MIG mode does not tell what its processes keep busy, nor do its MIG devices. */
+static nvmlReturn_t check_utilization(nvmlDevice_t device)
+{
+    struct reader_gpu gpu;
+    nvmlReturn_t result = device_read_gpu(device, &gpu);
+    int64_t mig = 0;
+
+    if (result != NVML_SUCCESS)
+        return result;
+    sample_value(&gpu.sample, METRIC_MIG_MODE, &mig);
+    return mig ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
+}
+
+/* One sample of each process that kept anything busy, if it is newer than what the caller has seen. */
+static nvmlReturn_t list_busy(nvmlDevice_t device, unsigned long long last_us,
+                              void (*fill)(void *item, const busy_process *process),
+                              struct list *list, unsigned int *count)
+{
+    struct whole_table table;
+    nvmlReturn_t result = table_read(device, "process_utilization", &table);
+    busy_process process, item;
+    char *line;
+
+    while (result == NVML_SUCCESS && (line = table_line(&table.rest)))
+        if (parse_busy(line, &process) && process.timeStamp > last_us && is_busy(&process)) {
+            fill(&item, &process);
+            list_add(list, &item);
+        }
+    table_release(&table);
+    if (result != NVML_SUCCESS)
+        return result;
+    result = list_end(list, count);
+    return list->used ? result : NVML_ERROR_NOT_FOUND;
+}
+
+/* `last_us` 0 asks for everything. */
 nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
                                              nvmlProcessUtilizationSample_t *items,
                                              unsigned int *count, unsigned long long last_us)
 {
-    char text[TABLE_BYTES], *rest = text, *line;
-    struct reader_gpu gpu;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
+    nvmlReturn_t result = arguments_check(count);
     struct list list = { items, sizeof(*items), count ? *count : 0, 0 };
-    int64_t now = now_us();
-    struct process process;
-    struct shares shares;
 
     if (result == NVML_SUCCESS)
-        result = device_text(device, "processes", text, sizeof(text));
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    read_shares(&gpu.sample, &shares);
-    while ((line = table_line(&rest)) && last_us < (unsigned long long)now)
-        if (parse_process(line, &process)) {
-            nvmlProcessUtilizationInfo_v1_t info;
-            nvmlProcessUtilizationSample_t item;
-
-            fill_info(&info, &shares, &process, now);
-            item = (nvmlProcessUtilizationSample_t){ info.pid,     info.timeStamp, info.smUtil,
-                                                     info.memUtil, info.encUtil,   info.decUtil };
-            list_add(&list, &item);
-        }
-    if (!list.used) {
-        *count = 0;
-        return NVML_ERROR_NOT_FOUND;
-    }
-    return list_end(&list, count);
+        result = check_utilization(device);
+    return result == NVML_SUCCESS ? list_busy(device, last_us, fill_sample, &list, count) : result;
 }
 
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
                                                    nvmlProcessesUtilizationInfo_v1_t *info)
 {
-    char text[TABLE_BYTES], *rest = text, *line;
-    struct reader_gpu gpu;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
+    nvmlReturn_t result = arguments_check(info);
     struct list list;
-    struct process process;
-    struct shares shares;
 
+    if (result == NVML_SUCCESS && info->version != NVML_STRUCT_VERSION(sizeof(*info), 1))
+        result = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (result == NVML_SUCCESS)
-        result = device_text(device, "processes", text, sizeof(text));
+        result = check_utilization(device);
     if (result != NVML_SUCCESS)
         return result;
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (info->version != NVML_STRUCT_VERSION(sizeof(*info), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     list = (struct list){ info->procUtilArray, sizeof(*info->procUtilArray),
                           info->processSamplesCount, 0 };
-    read_shares(&gpu.sample, &shares);
-    while ((line = table_line(&rest)))
-        if (parse_process(line, &process)) {
-            nvmlProcessUtilizationInfo_v1_t item;
-
-            fill_info(&item, &shares, &process, now_us());
-            list_add(&list, &item);
-        }
-    return list_end(&list, &info->processSamplesCount);
-}
-
-/* --- accounting: off, as the driver starts --------------------------------------------------- */
-
-nvmlReturn_t nvmlDeviceGetAccountingMode(nvmlDevice_t device, nvmlEnableState_t *mode)
-{
-    return give_uint(device, NVML_FEATURE_DISABLED, (unsigned int *)mode);
-}
-
-nvmlReturn_t nvmlDeviceGetAccountingBufferSize(nvmlDevice_t device, unsigned int *size)
-{
-    return give_uint(device, 4000, size);
-}
-
-nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *count,
-                                         unsigned int *pids)
-{
-    (void)pids;
-    return give_uint(device, 0, count);
-}
-
-nvmlReturn_t nvmlDeviceGetAccountingStats(nvmlDevice_t device, unsigned int pid,
-                                          nvmlAccountingStats_t *stats)
-{
-    nvmlReturn_t result = device_check(device);
-
-    (void)pid, (void)stats;
-    return result == NVML_SUCCESS ? NVML_ERROR_NOT_FOUND : result;
+    return list_busy(device, info->lastSeenTimeStamp, fill_info, &list, &info->processSamplesCount);
 }

@@ -3,92 +3,27 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mocknvml/library.h"
+#include "mocknvml/tables.h"
 
 /* --- history --------------------------------------------------------------------------------- */
 
-/*
- * The mount knows the present only. A process that asks again and again gets what it has seen so far, one
- * entry per generation; the first call has one sample.
- */
-enum { HISTORY = 120 };
+_Static_assert((int)SAMPLINGS == (int)NVML_SAMPLINGTYPE_COUNT, "the mount samples what NVML names");
 
-static const enum metric sampled[NVML_SAMPLINGTYPE_COUNT] = {
-    [NVML_TOTAL_POWER_SAMPLES] = METRIC_POWER_USAGE,
-    [NVML_GPU_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_GPU,
-    [NVML_MEMORY_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_MEMORY,
-    [NVML_ENC_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_ENCODER,
-    [NVML_DEC_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_DECODER,
-    [NVML_PROCESSOR_CLK_SAMPLES] = METRIC_CLOCK_SM,
-    [NVML_MEMORY_CLK_SAMPLES] = METRIC_CLOCK_MEMORY,
-    [NVML_MODULE_POWER_SAMPLES] = METRIC_POWER_USAGE,
-    [NVML_JPG_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_JPEG,
-    [NVML_OFA_UTILIZATION_SAMPLES] = METRIC_UTILIZATION_OFA,
-};
-
-struct moment {
-    int64_t time_us;
-    uint64_t generation;
-    unsigned int values[NVML_SAMPLINGTYPE_COUNT];
-};
-
-struct history {
-    struct history *next;
-    nvmlDevice_t device;
-    struct moment moments[HISTORY]; /* a ring */
-    unsigned int count;             /* of moments ever kept */
-};
-
-static pthread_mutex_t histories_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct history *histories; /* kept for good, as device handles are */
-
-static struct history *history_of(nvmlDevice_t device)
-{
-    struct history *h;
-
-    for (h = histories; h && h->device != device; h = h->next)
-        ;
-    if (h || !(h = calloc(1, sizeof(*h))))
-        return h;
-    h->device = device;
-    h->next = histories;
-    histories = h;
-    return h;
-}
-
-static void keep(struct history *h, const struct reader_gpu *gpu)
-{
-    struct moment *last = &h->moments[(h->count + HISTORY - 1) % HISTORY], *m;
-
-    if (h->count && last->generation == gpu->generation)
-        return;
-    m = &h->moments[h->count++ % HISTORY];
-    *m = (struct moment){ .time_us = now_us(), .generation = gpu->generation };
-    for (int i = 0; i < NVML_SAMPLINGTYPE_COUNT; i++) {
-        int64_t value = 0;
-
-        sample_value(&gpu->sample, sampled[i], &value);
-        m->values[i] = (unsigned int)value;
-    }
-}
-
-static void add_moments(const struct history *h, nvmlSamplingType_t type,
+/* Oldest first, as many as there is room for: whoever goes on from the last one he got misses none. */
+static void add_moments(const struct reader_history *h, nvmlSamplingType_t type,
                         unsigned long long after_us, struct list *list)
 {
-    unsigned int first = h->count > HISTORY ? h->count - HISTORY : 0;
+    for (int k = 0; k < h->count && list->used < list->room; k++) {
+        const struct moment *m = &h->moments[k];
+        nvmlSample_t sample = { .timeStamp = (unsigned long long)(h->epoch_ns + m->time_ns) /
+                                             1000 };
 
-    for (unsigned int i = first; i < h->count; i++) {
-        const struct moment *m = &h->moments[i % HISTORY];
-        nvmlSample_t sample = { .timeStamp = (unsigned long long)m->time_us };
-
-        sample.sampleValue.uiVal = m->values[type];
-        if (sample.timeStamp > after_us && list->used < list->room)
+        sample.sampleValue.uiVal = m->value[type];
+        if (sample.timeStamp > after_us && m->value[type] < MOMENT_FAILED)
             list_add(list, &sample);
     }
 }
@@ -99,33 +34,24 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
                                   unsigned int *count, nvmlSample_t *samples)
 {
     struct list list = { samples, sizeof(*samples), count ? *count : 0, 0 };
-    struct reader_gpu gpu;
-    struct history *h;
-    int64_t value;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
+    struct reader_history history;
+    nvmlReturn_t result = arguments_check(value_type && count &&
+                                          (unsigned int)type < NVML_SAMPLINGTYPE_COUNT);
 
+    if (result == NVML_SUCCESS)
+        result = device_history(device, &history);
     if (result != NVML_SUCCESS)
         return result;
-    if (!value_type || !count || (unsigned int)type >= NVML_SAMPLINGTYPE_COUNT)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    result = nvml_error(type == NVML_MODULE_POWER_SAMPLES
-                            ? -EOPNOTSUPP
-                            : sample_value(&gpu.sample, sampled[type], &value));
-    if (result != NVML_SUCCESS)
-        return result;
+    if (history.count && history.moments[history.count - 1].value[type] == MOMENT_ABSENT)
+        return NVML_ERROR_NOT_SUPPORTED;
     *value_type = NVML_VALUE_TYPE_UNSIGNED_INT;
-    pthread_mutex_lock(&histories_lock);
-    h = history_of(device);
-    if (h) {
-        keep(h, &gpu);
-        if (samples)
-            add_moments(h, type, after_us, &list);
+    if (!samples) {
+        *count = HISTORY_MOMENTS;
+        return NVML_SUCCESS;
     }
-    pthread_mutex_unlock(&histories_lock);
-    if (!h)
-        return NVML_ERROR_MEMORY;
-    *count = samples ? list.used : HISTORY;
-    return *count ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+    add_moments(&history, type, after_us, &list);
+    *count = list.used;
+    return list.used ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
 }
 
 /* --- profiling metrics ------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "mocknvml/library.h"
+#include "mocknvml/tables.h"
 
 /* --- versions -------------------------------------------------------------------------------- */
 
@@ -273,6 +273,18 @@ nvmlReturn_t nvmlUnitGetHandleByIndex(unsigned int index, nvmlUnit_t *unit)
 
 /* --- processes ------------------------------------------------------------------------------- */
 
+/* Whether a line of gpus/<i>/processes is about the process, and what it is called. */
+static bool is_process(const char *line, unsigned int pid, char *name, size_t size)
+{
+    unsigned int found;
+    char word[256];
+
+    if (sscanf(line, "%u %*s %*s %255s", &found, word) != 2 || found != pid)
+        return false;
+    snprintf(name, size, "%s", word);
+    return true;
+}
+
 /* A simulated process is called as its workload; others as the kernel says. */
 static bool workload_name(unsigned int pid, char *name, size_t size)
 {
@@ -281,18 +293,18 @@ static bool workload_name(unsigned int pid, char *name, size_t size)
     if (library_count(&count) != NVML_SUCCESS)
         return false;
     for (unsigned int i = 0; i < count; i++) {
-        char text[TABLE_BYTES], word[256], *rest = text, *line;
-        unsigned int found;
+        struct whole_table table = { 0 };
+        bool named = false;
         nvmlDevice_t device;
+        char *line;
 
-        if (library_device(i, &device) != NVML_SUCCESS ||
-            device_text(device, "processes", text, sizeof(text)) != NVML_SUCCESS)
-            continue;
-        while ((line = table_line(&rest)))
-            if (sscanf(line, "%u %*s %*s %255s", &found, word) == 2 && found == pid) {
-                snprintf(name, size, "%s", word);
-                return true;
-            }
+        if (library_device(i, &device) == NVML_SUCCESS &&
+            table_read(device, "processes", &table) == NVML_SUCCESS)
+            while (!named && (line = table_line(&table.rest)))
+                named = is_process(line, pid, name, size);
+        table_release(&table);
+        if (named)
+            return true;
     }
     return false;
 }

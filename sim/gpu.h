@@ -32,6 +32,7 @@ struct gpu_settings {
     int32_t persistence_mode, compute_mode;
     int32_t ecc_mode, ecc_mode_pending;
     int32_t mig_mode, mig_mode_pending;
+    int32_t accounting_mode; /* off when the driver is loaded, whatever the configuration says */
 };
 
 struct gpu_plan {
@@ -115,6 +116,12 @@ struct gpu {
     int64_t condition_until_ns[CONDITIONS]; /* 0: does not hold; INT64_MAX: until recover */
     struct link links[NVLINK_LINKS_MAX];
     struct mig_gi gis[MIG_GIS_MAX]; /* by number; none while MIG is off */
+
+    uint32_t archive;         /* which of the store's archives is its own: see archive.h */
+    uint64_t moments;         /* ever kept there */
+    int64_t next_moment_ns;   /* when the next is due */
+    uint64_t accounts;        /* of ended processes, ever kept there */
+    uint64_t accounts_before; /* so many of them were cleared */
 };
 
 /* Memory that workloads can have. */

@@ -29,6 +29,11 @@ const struct derived_info derived_infos[] = {
     { 0 },
 };
 
+const struct sampling_info sampling_infos[SAMPLINGS] = {
+#define SAMPLING(id, column, metric) [SAMPLING_##id] = { column, METRIC_##metric },
+    SAMPLING_TABLE(SAMPLING)
+#undef SAMPLING
+};
 /* clang-format on */
 
 int metric_find(const char *name)
@@ -56,4 +61,14 @@ int metric_read(const struct metric_sample *sample, enum metric id, int64_t *val
         return -EIO;
     *value = sample->value[id];
     return 0;
+}
+
+int metric_read_shown(const struct metric_sample *sample, enum metric id, int64_t *value)
+{
+    int64_t parts = unit_parts(metric_infos[id].unit), stored;
+    int r = metric_read(sample, id, &stored);
+
+    if (r == 0)
+        *value = (stored < 0 ? stored - parts / 2 : stored + parts / 2) / parts;
+    return r;
 }

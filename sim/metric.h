@@ -110,4 +110,50 @@ struct metric_sample {
 /* 0 with the value, -ENODATA when the GPU has no such metric, -EIO when the sensor fails. */
 int metric_read(const struct metric_sample *sample, enum metric id, int64_t *value);
 
+/* The same in the unit that its file shows, rounded as there. */
+int metric_read_shown(const struct metric_sample *sample, enum metric id, int64_t *value);
+
+/* --- history --------------------------------------------------------------------------------- */
+
+/* SAMPLING(ID, column, METRIC): what a GPU keeps a short history of, in the order of NVML's sampling types. */
+/* clang-format off */
+#define SAMPLING_TABLE(SAMPLING)                                           \
+    SAMPLING(POWER, "power_usage_mw", POWER_USAGE)                         \
+    SAMPLING(GPU, "utilization_gpu_percent", UTILIZATION_GPU)              \
+    SAMPLING(MEMORY, "utilization_memory_percent", UTILIZATION_MEMORY)     \
+    SAMPLING(ENCODER, "utilization_encoder_percent", UTILIZATION_ENCODER)  \
+    SAMPLING(DECODER, "utilization_decoder_percent", UTILIZATION_DECODER)  \
+    SAMPLING(SM_CLOCK, "clock_sm_mhz", CLOCK_SM)                           \
+    SAMPLING(MEMORY_CLOCK, "clock_memory_mhz", CLOCK_MEMORY)               \
+    SAMPLING(MODULE_POWER, "module_power_usage_mw", POWER_USAGE)           \
+    SAMPLING(JPEG, "utilization_jpeg_percent", UTILIZATION_JPEG)           \
+    SAMPLING(OFA, "utilization_ofa_percent", UTILIZATION_OFA)
+/* clang-format on */
+
+enum sampling {
+#define SAMPLING(id, column, metric) SAMPLING_##id,
+    SAMPLING_TABLE(SAMPLING)
+#undef SAMPLING
+        SAMPLINGS
+};
+
+struct sampling_info {
+    const char *column;
+    enum metric metric;
+};
+
+extern const struct sampling_info sampling_infos[SAMPLINGS];
+
+enum { HISTORY_MOMENTS = 120 }; /* that can be read: 12 s of them */
+
+/* Instead of a value: the GPU has no such thing, or its sensor did not answer. */
+#define MOMENT_ABSENT UINT32_MAX
+#define MOMENT_FAILED (UINT32_MAX - 1)
+
+/* A GPU at one instant, in shown units. */
+struct moment {
+    int64_t time_ns; /* simulated */
+    uint32_t value[SAMPLINGS];
+};
+
 #endif

@@ -260,6 +260,61 @@ bool mig_any(const struct gpu *g)
     return false;
 }
 
+bool mig_has(const struct gpu *g, int gi, int ci)
+{
+    return gi >= 0 && gi < MIG_GIS_MAX && ci < MIG_CIS_MAX && g->gis[gi].used &&
+           (ci < 0 || g->gis[gi].cis[ci].slices);
+}
+
+int mig_first_ci(const struct gpu *g, int gi)
+{
+    for (int ci = 0; ci < MIG_CIS_MAX; ci++)
+        if (mig_has(g, gi, ci))
+            return ci;
+    return -1;
+}
+
+static const struct mig_profile *profile_of(const struct gpu *g, const struct gpu_model *m, int gi)
+{
+    return &m->mig.items[g->gis[gi].profile];
+}
+
+double mig_compute_part(const struct gpu *g, const struct gpu_model *m, int gi, int ci)
+{
+    const struct mig_profile *p = profile_of(g, m, gi);
+    double slices = ci < 0 ? (double)p->slices : g->gis[gi].cis[ci].slices;
+
+    return (double)p->multiprocessors * slices / (double)p->slices / (double)m->multiprocessors;
+}
+
+double mig_memory_part(const struct gpu *g, const struct gpu_model *m, int gi)
+{
+    return (double)profile_of(g, m, gi)->size / SLICES;
+}
+
+int64_t mig_memory_bytes(const struct gpu *g, const struct gpu_model *m, int gi)
+{
+    return profile_of(g, m, gi)->memory_bytes;
+}
+
+bool mig_name_parse(const char *text, char *gpu, size_t size, int *gi, int *ci)
+{
+    size_t length = strcspn(text, ":");
+    char more;
+    int n = sscanf(text + length, ":%3d:%3d%c", gi, ci, &more);
+
+    /* A number alone or two, and nothing that sscanf would not have needed. */
+    if (n < 1 || n > 2 || length == 0 || length >= size || *gi < 0 || (n == 2 && *ci < 0) ||
+        strspn(text + length, ":0123456789") != strlen(text + length) ||
+        (n == 1 && strchr(text + length + 1, ':')))
+        return false;
+    if (n == 1)
+        *ci = -1;
+    memcpy(gpu, text, length);
+    gpu[length] = '\0';
+    return true;
+}
+
 void mig_uuid(const char *gpu_uuid, int gi, int ci, char *uuid, size_t size)
 {
     char name[32];

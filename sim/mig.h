@@ -58,6 +58,25 @@ int mig_apply(struct gpu *g, const struct gpu_model *m, const struct mig_command
 /* Whether there is any GPU instance. */
 bool mig_any(const struct gpu *g);
 
+/* Whether there is that compute instance, or (ci -1) that GPU instance. */
+bool mig_has(const struct gpu *g, int gi, int ci);
+
+/* The first compute instance of a GPU instance, or -1. */
+int mig_first_ci(const struct gpu *g, int gi);
+
+/* The part of the whole GPU that an instance is: of its SMs, and of its memory's bandwidth. */
+double mig_compute_part(const struct gpu *g, const struct gpu_model *m, int gi, int ci);
+double mig_memory_part(const struct gpu *g, const struct gpu_model *m, int gi);
+
+/* Memory that what runs on a GPU instance can have. */
+int64_t mig_memory_bytes(const struct gpu *g, const struct gpu_model *m, int gi);
+
+/*
+ * Reads GPU:GI or GPU:GI:CI, where GPU is an index or a UUID, which goes to `gpu`. False when the text is
+ * nothing like it. *ci is -1 where it says none.
+ */
+bool mig_name_parse(const char *text, char *gpu, size_t size, int *gi, int *ci);
+
 /* "MIG-xxxxxxxx-…", the same for the same GPU and instances. */
 void mig_uuid(const char *gpu_uuid, int gi, int ci, char *uuid, size_t size);
 

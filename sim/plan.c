@@ -18,44 +18,6 @@
 #include "sim/sections.h"
 #include "sim/workload_plan.h"
 
-/* --- finding --------------------------------------------------------------------------------- */
-
-int plan_find_workload(const struct world *w, const char *name)
-{
-    const struct workload *workloads = world_workloads(w);
-
-    for (uint32_t k = 0; k < w->used[SECTION_WORKLOADS]; k++)
-        if (!strcmp(workloads[k].name, name))
-            return (int)k;
-    return -1;
-}
-
-static int find_uuid(const struct world *w, const char *uuid)
-{
-    const struct gpu_plan *plans = world_gpu_plans(w);
-
-    for (uint32_t i = 0; i < w->used[SECTION_GPU_PLANS]; i++)
-        if (!strcasecmp(plans[i].uuid, uuid))
-            return (int)i;
-    return -1;
-}
-
-int plan_find_gpu(const struct world *w, const char *name)
-{
-    const struct gpu_plan *plans = world_gpu_plans(w);
-    uint32_t domain, bus, device, function;
-    int64_t index;
-
-    if (parse_i64(name, &index) == 0)
-        return index >= 0 && index < w->used[SECTION_GPU_PLANS] ? (int)index : -1;
-    if (bus_id_parse(name, &domain, &bus, &device, &function) < 0)
-        return find_uuid(w, name);
-    for (uint32_t i = 0; i < w->used[SECTION_GPU_PLANS]; i++)
-        if (plans[i].domain == domain && plans[i].bus == bus && plans[i].device == device &&
-            plans[i].function == function)
-            return (int)i;
-    return -1;
-}
 void plan_settle(struct stepping *st)
 {
     st->dt_ns = 0;
@@ -63,6 +25,7 @@ void plan_settle(struct stepping *st)
     for (int i = 0; i < (int)st->world->used[SECTION_GPUS]; i++)
         gpu_step(st, i);
 }
+
 /* --- a configuration ------------------------------------------------------------------------- */
 
 /* A configuration on its way into a world. */
@@ -116,19 +79,6 @@ static bool wanted_get(const struct applying *a, size_t i, struct wanted *w)
     return true;
 }
 
-static uint32_t wanted_gpus(const struct applying *a, const struct wanted *w)
-{
-    const struct device_name *devices = w->spec.devices.items;
-    size_t named = w->spec.devices.count;
-
-    if (!named)
-        return (uint32_t)w->spec.gpus;
-    for (size_t i = 0; i < w->spec.devices.count; i++)
-        if (!strcmp(devices[i].text, "all"))
-            named = (size_t)a->count;
-    return (uint32_t)(named < (size_t)a->count ? named : (size_t)a->count);
-}
-
 static void count_pins(const struct bind_list *pins, uint32_t need[SECTION_COUNT])
 {
     for (size_t k = 0; k < pins->count; k++)
@@ -154,7 +104,7 @@ static void count_needs(const struct applying *a, uint32_t need[SECTION_COUNT])
         count_pins(&a->entries[i].spec.metrics, need);
     for (size_t i = 0; i < wanted_count(a); i++)
         if (wanted_get(a, i, &wanted))
-            workload_count(&wanted.spec, i < (size_t)a->count ? 1 : wanted_gpus(a, &wanted), need);
+            workload_count(&wanted.spec, (uint32_t)a->count, need);
 }
 
 static void set_node(struct applying *a)
@@ -309,7 +259,7 @@ static bool same_model(const struct world *before, int i, const struct gpu_model
 static void trace_gpus(struct applying *a)
 {
     for (int i = 0; i < a->count; i++) {
-        int from = a->before ? find_uuid(a->before, a->entries[i].uuid) : -1;
+        int from = a->before ? plan_find_gpu(a->before, a->entries[i].uuid) : -1;
 
         a->came_from[i] = from >= 0 && same_model(a->before, from, a->entries[i].model) ? from : -1;
     }
@@ -380,6 +330,8 @@ static void keep_gpu(struct applying *a, int i, int from)
     merge_settings(&g->settings, &old->configured, &world_gpu_plans(w)[i].configured);
     if (!g->settings.mig_mode)
         memset(g->gis, 0, sizeof(g->gis));
+    else
+        g->settings.accounting_mode = 0;
     gpu_refresh_static(&a->st, i);
     if (!same_pins(a, i, from)) {
         g->profile_since_ns = w->node.now_ns;
@@ -403,6 +355,7 @@ static void move_gpus(struct applying *a)
         if (a->before)
             gpu_event(&a->st, i, EVENT_GPU_ADDED, 0, 0, world_gpu_plans(w)[i].uuid);
     }
+    archive_assign(w, a->before, a->came_from);
 }
 
 static int went_to(const struct applying *a, int from)
@@ -444,9 +397,13 @@ static void move_shares(struct applying *a)
             struct share *share = &world_shares(w)[s];
 
             share->gpu = went_to(a, share->gpu);
-            lost |= share->gpu < 0;
+            lost |= share->gpu < 0 ||
+                    (share->gi >= 0 && !mig_has(&world_gpus(w)[share->gpu], share->gi, share->ci));
         }
         if (lost) {
+            for (uint32_t s = run->first_share; s < run->first_share + run->share_count; s++)
+                if (world_shares(w)[s].gpu >= 0)
+                    account_end(&a->st, &world_shares(w)[s]);
             SECTION_CUT(w, SHARES, shares, run->first_share, run->share_count);
             for (uint32_t j = 0; j < w->used[SECTION_RUNS]; j++)
                 section_shift(&world_runs(w)[j].first_share, run->first_share, run->share_count);
@@ -604,6 +561,9 @@ static int apply(struct applying *a)
     say_applied(a);
     faults_step(&a->st);
     plan_settle(&a->st);
+    for (int i = 0; i < a->count; i++)
+        if (!world_gpus(a->st.world)[i].moments)
+            archive_keep(&a->st, i); /* a history begins with the GPU */
     world_commit(a->st.store, a->st.world);
     return 0;
 }

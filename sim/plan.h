@@ -24,6 +24,14 @@ int plan_find_workload(const struct world *w, const char *name);
 /* Position of a GPU by index, UUID or bus id, or -1. */
 int plan_find_gpu(const struct world *w, const char *name);
 
+/* A GPU, or a compute instance of it. */
+struct device_place {
+    int gpu, gi, ci; /* gi and ci -1: the whole GPU */
+};
+
+/* The same, or a MIG device by its UUID, GPU:GI:CI, or GPU:GI for the first compute instance there. */
+bool plan_find_device(const struct world *w, const char *name, struct device_place *at);
+
 /* Works out what follows from a command: loads and metrics, with no time passing. */
 void plan_settle(struct stepping *st);
 

@@ -79,9 +79,11 @@ void run_end(struct stepping *st, uint32_t k, enum run_reason reason, int detail
     for (uint32_t s = 0; s < r.run->share_count; s++) {
         struct load *load = &world_gpus(r.w)[r.shares[s].gpu].load;
 
+        account_end(st, &r.shares[s]);
         load->channel[CHANNEL_MEMORY] -= (double)r.shares[s].memory_bytes;
         r.shares[s].memory_bytes = 0;
         r.shares[s].utilization_percent = 0;
+        memset(r.shares[s].engines, 0, sizeof(r.shares[s].engines));
     }
     run_event(&r, EVENT_WORKLOAD_ENDED);
 }
@@ -180,30 +182,73 @@ static struct timeline_place place_of(const struct runner *r)
 
 /* --- memory ---------------------------------------------------------------------------------- */
 
-static int64_t memory_free(const struct runner *r, int gpu)
+int64_t instance_memory_used(const struct world *w, int gpu, int gi)
 {
-    const struct gpu *g = &world_gpus(r->w)[gpu];
+    const struct share *shares = world_shares(w);
+    int64_t used = 0;
 
-    return (int64_t)gpu_metric_limit(r->w, gpu, METRIC_MEMORY_USED) -
-           (int64_t)g->load.channel[CHANNEL_MEMORY];
+    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++)
+        if (shares[s].gpu == gpu && shares[s].gi == gi)
+            used += shares[s].memory_bytes;
+    return used;
 }
 
-/* Gives every share the memory that is asked for; returns the GPU that has not got it, or -1. */
-static int take_memory(struct runner *r)
+/* How many shares the run has on the GPU, or (gi not -1) on that instance of it: they take memory together. */
+static int64_t shares_on(const struct runner *r, int gpu, int gi)
+{
+    int64_t n = 0;
+
+    for (uint32_t s = 0; s < r->run->share_count; s++)
+        n += r->shares[s].gpu == gpu && (gi < 0 || r->shares[s].gi == gi);
+    return n;
+}
+
+/* What a share could have more, of the GPU and of its instance. */
+static int64_t memory_free(const struct runner *r, const struct share *share)
+{
+    const struct gpu *g = &world_gpus(r->w)[share->gpu];
+    int64_t left = (int64_t)gpu_metric_limit(r->w, share->gpu, METRIC_MEMORY_USED) -
+                   (int64_t)g->load.channel[CHANNEL_MEMORY];
+    int64_t instance;
+
+    if (share->gi < 0)
+        return left;
+    instance = mig_memory_bytes(g, model_of(r->w, share->gpu), share->gi) -
+               instance_memory_used(r->w, share->gpu, share->gi);
+    left /= shares_on(r, share->gpu, -1);
+    instance /= shares_on(r, share->gpu, share->gi);
+    return instance < left ? instance : left;
+}
+
+/* Gives every share the memory that is asked for; returns the share that has not got it, or NULL. */
+static const struct share *take_memory(struct runner *r)
 {
     double wanted = r->run->value[CHANNEL_MEMORY];
     int64_t bytes = isnan(wanted) ? 0 : llround(wanted);
 
     for (uint32_t s = 0; s < r->run->share_count; s++)
-        if (bytes - r->shares[s].memory_bytes > memory_free(r, r->shares[s].gpu))
-            return r->shares[s].gpu;
+        if (bytes - r->shares[s].memory_bytes > memory_free(r, &r->shares[s]))
+            return &r->shares[s];
     for (uint32_t s = 0; s < r->run->share_count; s++) {
         struct gpu *g = &world_gpus(r->w)[r->shares[s].gpu];
 
         g->load.channel[CHANNEL_MEMORY] += (double)(bytes - r->shares[s].memory_bytes);
         r->shares[s].memory_bytes = bytes;
     }
-    return -1;
+    return NULL;
+}
+
+static int no_memory(const struct runner *r, const struct share *share, struct why *why)
+{
+    char instance[32] = "";
+
+    if (share->gi >= 0)
+        snprintf(instance, sizeof(instance), "GPU instance %d of ", share->gi);
+    return why_set(why, ENOSPC,
+                   "workload '%s' needs %" PRId64 " MiB on %sGPU %d, which has %" PRId64
+                   " MiB free",
+                   r->plan->name, (int64_t)(r->run->value[CHANNEL_MEMORY] / 0x1p20), instance,
+                   share->gpu, memory_free(r, share) >> 20);
 }
 
 /* --- starting -------------------------------------------------------------------------------- */
@@ -212,7 +257,7 @@ int run_start(struct stepping *st, uint32_t k, struct why *why)
 {
     struct runner r = runner_of(st, k);
     struct timeline_place at;
-    int short_of;
+    const struct share *short_of;
 
     if (r.w->node.now_ns < r.plan->start_ns)
         return -EAGAIN;
@@ -225,14 +270,12 @@ int run_start(struct stepping *st, uint32_t k, struct why *why)
     at = place_of(&r);
     sample(&r, &at);
     short_of = take_memory(&r);
-    r.run->reason_detail = short_of;
-    if (short_of >= 0)
-        return why_set(why, ENOSPC,
-                       "workload '%s' needs %" PRId64 " MiB on GPU %d, which has %" PRId64
-                       " MiB free",
-                       r.plan->name, (int64_t)(r.run->value[CHANNEL_MEMORY] / 0x1p20), short_of,
-                       memory_free(&r, short_of) >> 20);
+    r.run->reason_detail = short_of ? short_of->gpu : -1;
+    if (short_of)
+        return no_memory(&r, short_of, why);
     r.run->state = RUN_RUNNING;
+    for (uint32_t s = 0; s < r.run->share_count; s++)
+        account_begin(st, &r.shares[s]);
     run_event(&r, EVENT_WORKLOAD_STARTED);
     return 0;
 }
@@ -305,6 +348,7 @@ static int lost_gpu(const struct runner *r)
 
 static void move(struct runner *r)
 {
+    const struct share *short_of;
     struct timeline_place at;
     int which;
 
@@ -317,8 +361,8 @@ static void move(struct runner *r)
     } else {
         if (r->w->node.now_ns >= r->run->next_sample_ns || at.phase != r->run->phase)
             sample(r, &at);
-        if ((which = take_memory(r)) >= 0)
-            run_end(r->st, r->k, RUN_NO_MEMORY, which);
+        if ((short_of = take_memory(r)))
+            run_end(r->st, r->k, RUN_NO_MEMORY, short_of->gpu);
         else if ((which = limit_reached(r)) >= 0)
             run_end(r->st, r->k, RUN_LIMIT, which);
     }
@@ -338,20 +382,73 @@ static void sum_memory(struct stepping *st)
             gpus[shares[s].gpu].load.channel[CHANNEL_MEMORY] += (double)shares[s].memory_bytes;
 }
 
+static const enum channel engine_channels[SHARE_ENGINES] = {
+    [SHARE_MEMORY] = CHANNEL_MEMORY_UTILIZATION,
+    [SHARE_ENCODER] = CHANNEL_ENCODER,
+    [SHARE_DECODER] = CHANNEL_DECODER,
+    [SHARE_JPEG] = CHANNEL_JPEG,
+    [SHARE_OFA] = CHANNEL_OFA,
+};
+
+/* Utilization that all who run on a compute instance ask of it, in percent of it. */
+static double asked_of_instance(const struct world *w, const struct share *of)
+{
+    const struct share *shares = world_shares(w);
+    double together = 0;
+
+    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
+        const struct run *run = &world_runs(w)[shares[s].run];
+
+        if (shares[s].gpu == of->gpu && shares[s].gi == of->gi && shares[s].ci == of->ci &&
+            run->state == RUN_RUNNING && !isnan(run->value[CHANNEL_UTILIZATION]))
+            together += run->value[CHANNEL_UTILIZATION];
+    }
+    return together;
+}
+
+/* What is asked of an instance is asked of a part of the GPU; others on the GPU cannot be slowed down. */
+static void scale_to_instance(const struct runner *r, const struct share *share, struct load *load)
+{
+    const struct gpu *g = &world_gpus(r->w)[share->gpu];
+    const struct gpu_model *m = model_of(r->w, share->gpu);
+    double together = asked_of_instance(r->w, share);
+    double part = together > 100e3 ? 100e3 / together : 1;
+    double compute = part * mig_compute_part(g, m, share->gi, share->ci);
+    double memory = part * mig_memory_part(g, m, share->gi);
+
+    for (int c = 0; c < CHANNEL_COUNT; c++)
+        if (channel_infos[c].unit == UNIT_PERCENT)
+            load->channel[c] *= c == CHANNEL_MEMORY_UTILIZATION ? memory : compute;
+        else if (isnan(r->run->value[c]))
+            load->channel[c] *=
+                compute; /* followed from the utilization; else it is given as it is */
+}
+
 static void add_load(struct runner *r)
 {
     for (uint32_t s = 0; s < r->run->share_count; s++) {
-        struct gpu *g = &world_gpus(r->w)[r->shares[s].gpu];
+        struct share *share = &r->shares[s];
+        struct gpu *g = &world_gpus(r->w)[share->gpu];
         struct load load;
 
         memcpy(load.channel, r->run->value, sizeof(load.channel));
-        load_derive(&r->w->node_plan.physics, model_of(r->w, r->shares[s].gpu),
-                    r->run->share_count > 1, &load);
+        load_derive(&r->w->node_plan.physics, model_of(r->w, share->gpu), r->run->share_count > 1,
+                    &load);
+        if (share->gi >= 0)
+            scale_to_instance(r, share, &load);
         load.channel[CHANNEL_MEMORY] = 0; /* already there */
-        r->shares[s].utilization_percent = load.channel[CHANNEL_UTILIZATION];
+        share->utilization_percent = load.channel[CHANNEL_UTILIZATION];
+        for (int e = 0; e < SHARE_ENGINES; e++)
+            share->engines[e] = (float)load.channel[engine_channels[e]];
         for (int c = 0; c < CHANNEL_COUNT; c++)
             g->load.channel[c] += load.channel[c];
     }
+}
+
+/* What a share gets of what it asked for: all of it, or its part. */
+static double granted(const struct load *together, enum channel channel)
+{
+    return together->channel[channel] > 100e3 ? 100e3 / together->channel[channel] : 1;
 }
 
 /* Where together they ask for more than there is, each gets its part. */
@@ -362,18 +459,32 @@ static void share_out(struct stepping *st)
     struct share *shares = world_shares(w);
 
     for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
-        double together = shares[s].gpu < 0 ? 0
-                                            : gpus[shares[s].gpu].load.channel[CHANNEL_UTILIZATION];
+        const struct load *together;
 
-        if (together > 100e3)
-            shares[s].utilization_percent *= 100e3 / together;
+        if (shares[s].gpu < 0 || world_runs(w)[shares[s].run].state != RUN_RUNNING)
+            continue;
+        together = &gpus[shares[s].gpu].load;
+        shares[s].utilization_percent *= granted(together, CHANNEL_UTILIZATION);
+        for (int e = 0; e < SHARE_ENGINES; e++)
+            shares[s].engines[e] *= (float)granted(together, engine_channels[e]);
     }
 }
 
+/* The time that has passed was spent with what each had until now. */
+static void keep_accounts(struct stepping *st)
+{
+    struct share *shares = world_shares(st->world);
+
+    for (uint32_t s = 0; s < st->world->used[SECTION_SHARES]; s++)
+        account_step(st, &shares[s]);
+}
+
+/* All move before any load is added up: what one asks of an instance depends on the others on it. */
 void runs_step(struct stepping *st)
 {
     struct world *w = st->world;
 
+    keep_accounts(st);
     sum_memory(st);
     for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++) {
         struct runner r = runner_of(st, k);
@@ -383,6 +494,10 @@ void runs_step(struct stepping *st)
             run_end(st, k, RUN_NO_MEMORY, r.run->reason_detail);
         else if (r.run->state == RUN_RUNNING && st->dt_ns > 0)
             move(&r);
+    }
+    for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++) {
+        struct runner r = runner_of(st, k);
+
         if (r.run->state == RUN_RUNNING)
             add_load(&r);
     }

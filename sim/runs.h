@@ -37,6 +37,9 @@ int run_start(struct stepping *st, uint32_t k, struct why *why);
 /* Ends a run. */
 void run_end(struct stepping *st, uint32_t k, enum run_reason reason, int detail);
 
+/* Memory that workloads have on a GPU instance. */
+int64_t instance_memory_used(const struct world *w, int gpu, int gi);
+
 /* The sentence of an ended run: "Limit memory reached, terminated"; "" for one that finished. */
 void run_message(struct text *out, const struct run *run);
 

@@ -107,8 +107,10 @@ void sim_step(struct sim *sim)
     st.world->node.now_ns += st.dt_ns;
     faults_step(&st);
     runs_step(&st);
-    for (int i = 0; i < (int)st.world->used[SECTION_GPUS]; i++)
+    for (int i = 0; i < (int)st.world->used[SECTION_GPUS]; i++) {
         gpu_step(&st, i);
+        archive_keep(&st, i);
+    }
     world_commit(&sim->store, st.world);
 }
 
@@ -498,6 +500,18 @@ static bool is_in_use(const struct world *w, int gpu)
     return false;
 }
 
+/* The workload that has, or waits for, something on an instance (ci -1: on any of a GPU instance), or NULL. */
+static const char *instance_user(const struct world *w, int gpu, int gi, int ci)
+{
+    const struct share *shares = world_shares(w);
+
+    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++)
+        if (shares[s].gpu == gpu && shares[s].gi == gi && (ci < 0 || shares[s].ci == ci) &&
+            world_runs(w)[shares[s].run].state != RUN_ENDED)
+            return world_workloads(w)[shares[s].run].name;
+    return NULL;
+}
+
 int sim_set_mig_mode(struct sim *sim, int gpu, bool on, struct why *why)
 {
     struct change c;
@@ -512,6 +526,38 @@ int sim_set_mig_mode(struct sim *sim, int gpu, bool on, struct why *why)
     if (!on && mig_any(c.g))
         return why_set(why, EBUSY, "GPU %d has GPU instances; destroy them first", gpu);
     c.g->settings.mig_mode = c.g->settings.mig_mode_pending = on;
+    if (on) {
+        c.g->settings.accounting_mode = 0;
+        accounts_forget(c.st.world, gpu);
+    }
+    return change_commit(sim, gpu, &c);
+}
+
+int sim_set_accounting_mode(struct sim *sim, int gpu, bool on, struct why *why)
+{
+    struct change c;
+    int r = change_begin_present(sim, gpu, &c, why);
+
+    if (r < 0)
+        return r;
+    if (c.g->settings.mig_mode)
+        return why_set(why, EOPNOTSUPP, "GPU %d is in MIG mode, which has no accounting", gpu);
+    c.g->settings.accounting_mode = on;
+    if (!on)
+        accounts_forget(c.st.world, gpu);
+    return change_commit(sim, gpu, &c);
+}
+
+int sim_clear_accounting(struct sim *sim, int gpu, struct why *why)
+{
+    struct change c;
+    int r = change_begin_present(sim, gpu, &c, why);
+
+    if (r < 0)
+        return r;
+    if (!c.g->settings.accounting_mode)
+        return why_set(why, EOPNOTSUPP, "accounting of GPU %d is off", gpu);
+    c.g->accounts_before = c.g->accounts;
     return change_commit(sim, gpu, &c);
 }
 
@@ -519,10 +565,14 @@ int sim_mig(struct sim *sim, int gpu, const char *text, struct why *why)
 {
     struct mig_command command;
     struct change c;
+    const char *user;
     int r = mig_parse(text, &command, why);
 
     if (r == 0)
         r = change_begin_present(sim, gpu, &c, why);
+    if (r == 0 && command.verb == MIG_DESTROY &&
+        (user = instance_user(c.st.world, gpu, command.gi, command.ci)))
+        r = why_set(why, EBUSY, "GPU instance %d is in use by workload '%s'", command.gi, user);
     if (r == 0)
         r = mig_apply(c.g, c.m, &command, why);
     return r < 0 ? r : change_commit(sim, gpu, &c);

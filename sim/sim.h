@@ -88,6 +88,15 @@ int sim_set_ecc_mode(struct sim *sim, int gpu, bool on, struct why *why);
 /* At once on a GPU where nothing runs, otherwise -EBUSY. */
 int sim_set_mig_mode(struct sim *sim, int gpu, bool on, struct why *why);
 
+/*
+ * The driver's accounting: processes that begin while it is on have an account, also after their end. Off
+ * forgets all of them. -EOPNOTSUPP with MIG.
+ */
+int sim_set_accounting_mode(struct sim *sim, int gpu, bool on, struct why *why);
+
+/* Forgets the processes that ended. */
+int sim_clear_accounting(struct sim *sim, int gpu, struct why *why);
+
 /* Creates or destroys instances: see mig.h. */
 int sim_mig(struct sim *sim, int gpu, const char *text, struct why *why);
 

@@ -39,6 +39,22 @@ void workload_cut(struct world *w, uint32_t k)
 /* --- a workload ------------------------------------------------------------------------------ */
 
 /* Room that a workload takes. */
+uint32_t workload_shares(const struct workload_spec *spec, uint32_t gpus)
+{
+    const struct device_name *devices = spec->devices.items;
+    uint32_t named = 0;
+    bool all = false;
+
+    if (!spec->devices.count)
+        return spec->gpus < gpus ? (uint32_t)spec->gpus : gpus;
+    for (size_t i = 0; i < spec->devices.count; i++)
+        if (strcmp(devices[i].text, "all"))
+            named++;
+        else
+            all = true;
+    return named + (all ? gpus : 0);
+}
+
 void workload_count(const struct workload_spec *spec, uint32_t gpus, uint32_t need[SECTION_COUNT])
 {
     uint32_t signals = 0, phases = 0;
@@ -51,7 +67,7 @@ void workload_count(const struct workload_spec *spec, uint32_t gpus, uint32_t ne
     need[SECTION_WORKLOADS]++;
     need[SECTION_RUNS]++;
     need[SECTION_LIMITS] += (uint32_t)spec->limits.count;
-    need[SECTION_SHARES] += gpus;
+    need[SECTION_SHARES] += workload_shares(spec, gpus);
 }
 
 static void fill_signals(struct world *w, const struct workload_spec *spec, struct workload *plan)
@@ -81,19 +97,34 @@ static void fill_limits(struct world *w, const struct workload_spec *spec, struc
     }
 }
 
-static void add_share(struct stepping *st, uint32_t k, int gpu)
+static bool same_place(const struct share *share, const struct device_place *at)
+{
+    return share->gpu == at->gpu && share->gi == at->gi && share->ci == at->ci;
+}
+
+static void add_share(struct stepping *st, uint32_t k, struct device_place at)
 {
     struct world *w = st->world;
     struct run *run = &world_runs(w)[k];
-    struct share *shares = world_shares(w);
+    struct share *shares = world_shares(w), *share;
 
     for (uint32_t s = 0; s < run->share_count; s++)
-        if (shares[run->first_share + s].gpu == gpu)
+        if (same_place(&shares[run->first_share + s], &at))
             return; /* named twice is still one */
-    shares[w->used[SECTION_SHARES]++] = (struct share){ .gpu = gpu, .run = k };
+    share = &shares[w->used[SECTION_SHARES]++];
+    memset(share, 0, sizeof(*share)); /* what lies between its members, too */
+    share->gpu = at.gpu;
+    share->gi = (int16_t)at.gi;
+    share->ci = (int16_t)at.ci;
+    share->run = k;
     run->share_count++;
-    if (st->crowd && st->crowd[gpu] >= 0)
-        st->crowd[gpu]++;
+    if (st->crowd && st->crowd[at.gpu] >= 0)
+        st->crowd[at.gpu]++;
+}
+
+static struct device_place whole_gpu(int gpu)
+{
+    return (struct device_place){ gpu, -1, -1 };
 }
 
 int *workload_crowds(const struct world *w)
@@ -135,7 +166,7 @@ static int64_t add_least_crowded(struct stepping *st, uint32_t k, int64_t wanted
         next = INT_MAX;
         for (int i = 0; i < gpus && n < wanted; i++) {
             if (crowd[i] == level) {
-                add_share(st, k, i);
+                add_share(st, k, whole_gpu(i));
                 n++;
             } else if (crowd[i] > level && crowd[i] < next) {
                 next = crowd[i];
@@ -170,16 +201,16 @@ static int add_devices(struct stepping *st, uint32_t k, const struct workload_sp
     if (!spec->devices.count)
         return add_least_busy(st, k, spec->gpus, why);
     for (size_t i = 0; i < spec->devices.count; i++) {
-        int gpu = plan_find_gpu(w, devices[i].text);
+        struct device_place at;
 
         if (!strcmp(devices[i].text, "all")) {
             for (int j = 0; j < (int)w->used[SECTION_GPUS]; j++)
-                add_share(st, k, j);
-        } else if (gpu < 0) {
+                add_share(st, k, whole_gpu(j));
+        } else if (!plan_find_device(w, devices[i].text, &at)) {
             return why_set(why, ENODEV, "workload '%s': there is no GPU '%s'",
                            world_workloads(w)[k].name, devices[i].text);
         } else {
-            add_share(st, k, gpu);
+            add_share(st, k, at);
         }
     }
     return 0;
@@ -306,9 +337,13 @@ static bool describe_devices(const struct world *w, const struct run *run, struc
     struct device_name *names = arena_alloc(arena, (run->share_count + 1) * sizeof(*names));
 
     for (uint32_t s = 0; names && s < run->share_count; s++) {
-        int gpu = world_shares(w)[run->first_share + s].gpu;
+        const struct share *share = &world_shares(w)[run->first_share + s];
+        const char *uuid = world_gpu_plans(w)[share->gpu].uuid;
 
-        snprintf(names[s].text, sizeof(names[s].text), "%s", world_gpu_plans(w)[gpu].uuid);
+        if (share->gi < 0)
+            snprintf(names[s].text, sizeof(names[s].text), "%s", uuid);
+        else
+            mig_uuid(uuid, share->gi, share->ci, names[s].text, sizeof(names[s].text));
     }
     *list = (struct bind_list){ names, run->share_count };
     return names;
@@ -364,6 +399,40 @@ static void run_continue(struct run *run, const struct run *before)
     run->rng = before->rng;
 }
 
+/* The share of a run at that place, or NULL. */
+static struct share *share_at(struct world *w, const struct run *run, const struct share *place)
+{
+    struct device_place at = { place->gpu, place->gi, place->ci };
+
+    for (uint32_t s = run->first_share; s < run->first_share + run->share_count; s++)
+        if (same_place(&world_shares(w)[s], &at))
+            return &world_shares(w)[s];
+    return NULL;
+}
+
+/*
+ * A workload that ran and is described again stays the process that it was: on GPUs that it keeps, its
+ * account goes on; from the others it is gone. `old` are its shares from before, if it ran.
+ */
+static void keep_accounts(struct stepping *st, uint32_t k, struct share *old, uint32_t n)
+{
+    struct world *w = st->world;
+    const struct run *run = &world_runs(w)[k];
+
+    for (uint32_t s = run->first_share; s < run->first_share + run->share_count; s++)
+        if (world_shares(w)[s].account.workload)
+            world_shares(w)[s].account.workload = world_workloads(w)[k].id;
+    for (uint32_t i = 0; i < n; i++) {
+        struct share *now = run->state == RUN_RUNNING ? share_at(w, run, &old[i]) : NULL;
+
+        old[i].run = k;
+        if (now)
+            now->account = old[i].account;
+        else if (old[i].account.start_ns < w->node.now_ns)
+            account_end(st, &old[i]);
+    }
+}
+
 int plan_replace_workload(struct world_store *store, const char *name,
                           const struct workload_spec *spec, const struct model_set *models,
                           bool restart, struct why *why)
@@ -374,6 +443,7 @@ int plan_replace_workload(struct world_store *store, const char *name,
     struct stepping st = { .store = store };
     struct workload old;
     struct run before, *run;
+    struct share *shares;
     double capability;
 
     if (k < 0)
@@ -386,17 +456,26 @@ int plan_replace_workload(struct world_store *store, const char *name,
     old = world_workloads(st.world)[k];
     before = world_runs(st.world)[k];
     capability = *spec->model ? workload_capability(models, spec) : old.capability;
+    shares = malloc((before.share_count + 1) * sizeof(*shares));
+    if (!shares)
+        return why_set(why, ENOMEM, "out of memory");
+    memcpy(shares, &world_shares(st.world)[before.first_share],
+           before.share_count * sizeof(*shares));
     workload_cut(st.world, (uint32_t)k);
     runs_step(&st); /* what it had is free for it again */
     r = workload_append(&st, spec, capability, old.from_config, why);
-    if (r < 0)
+    if (r < 0) {
+        free(shares);
         return r;
+    }
     k = (int)st.world->used[SECTION_WORKLOADS] - 1;
     world_workloads(st.world)[k].id = old.id;
     world_workloads(st.world)[k].attached = old.attached;
     run = &world_runs(st.world)[k];
     if (!restart && before.state == RUN_RUNNING && run->state == RUN_RUNNING)
         run_continue(run, &before);
+    keep_accounts(&st, (uint32_t)k, shares, before.state == RUN_RUNNING ? before.share_count : 0);
+    free(shares);
     plan_settle(&st);
     world_commit(store, st.world);
     return 0;

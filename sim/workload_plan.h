@@ -37,7 +37,10 @@ int plan_remove_workload(struct world_store *store, const char *name, struct why
 
 /* --- for plan.c, which starts the workloads of a configuration ------------------------------- */
 
-/* Adds the room that a workload takes on that many GPUs. */
+/* The most shares that a workload can have on a node of so many GPUs. */
+uint32_t workload_shares(const struct workload_spec *spec, uint32_t gpus);
+
+/* Adds the room that a workload takes on a node of that many GPUs. */
 void workload_count(const struct workload_spec *spec, uint32_t gpus, uint32_t need[SECTION_COUNT]);
 
 /* A number that differs when the description does. */

@@ -141,11 +141,14 @@ int world_store_adopt(struct world_store *s, int fd, struct why *why)
 
 size_t world_store_bytes(const struct world_store *s)
 {
-    size_t bytes = aligned(sizeof(struct world_head));
+    const struct world *w = world_current(s);
+    size_t bytes = offsetof(struct world_head, archives);
 
     for (uint32_t i = 0; i < 2; i++)
         if (copy_at(s, i))
             bytes += copy_at(s, i)->bytes;
+    for (uint32_t i = 0; w && i < w->used[SECTION_GPUS]; i++)
+        bytes += archive_bytes(&world_gpus(w)[i]);
     return bytes;
 }
 

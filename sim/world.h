@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sim/archive.h"
 #include "sim/event.h"
 #include "sim/fault.h"
 #include "sim/gpu.h"
@@ -106,12 +107,25 @@ struct run {
     int32_t reason_detail;
 };
 
-/* One workload on one GPU. */
+/* What a share keeps busy beside the SMs, in percent. */
+enum share_engine {
+    SHARE_MEMORY,
+    SHARE_ENCODER,
+    SHARE_DECODER,
+    SHARE_JPEG,
+    SHARE_OFA,
+    SHARE_ENGINES
+};
+
+/* One workload on one GPU, or on one MIG instance of it. */
 struct share {
     int32_t gpu;
+    int16_t gi, ci; /* -1: on the whole GPU */
     uint32_t run;
     int64_t memory_bytes;
-    double utilization_percent; /* after clamping, in 1/1000 */
+    double utilization_percent;   /* of the whole GPU; after clamping, in 1/1000 */
+    float engines[SHARE_ENGINES]; /* likewise */
+    struct account account;
 };
 
 /* When a planned fault happens next. */
@@ -192,6 +206,7 @@ struct world_head {
     uint64_t place[2];        /* offset of each copy; 0: none yet */
     struct event ring[EVENT_RING];
     char streams[STREAMS][2][STREAM_BYTES]; /* text behind the published length is not there yet */
+    struct archive archives[ARCHIVES];      /* memory only where something was written */
 };
 
 struct world_store {
@@ -236,7 +251,7 @@ const struct event *world_event_get(const struct world_store *s, uint64_t number
 /* The published text of a stream. */
 const char *world_stream(const struct world_store *s, enum stream stream, uint32_t *length);
 
-/* Bytes of the store's file that are in use by the head, the ring and both copies. */
+/* Bytes of the store's file that are in use by the head, the rings, the archives and both copies. */
 size_t world_store_bytes(const struct world_store *s);
 
 #endif

@@ -27,6 +27,7 @@ static __typeof__(&nvmlShutdown) finish;
 static __typeof__(&nvmlDeviceGetHandleByIndex_v2) by_index;
 static __typeof__(&nvmlDeviceGetPowerUsage) power_usage;
 static __typeof__(&nvmlDeviceGetName) get_name;
+static __typeof__(&nvmlDeviceGetSamples) get_samples;
 static nvmlDevice_t device;
 
 static void die(const char *what)
@@ -107,6 +108,16 @@ static void read_name(int unused)
     get_name(device, name, sizeof(name));
 }
 
+static void read_samples(int unused)
+{
+    nvmlSample_t samples[128];
+    unsigned int count = 128;
+    nvmlValueType_t type;
+
+    (void)unused;
+    get_samples(device, NVML_TOTAL_POWER_SAMPLES, 0, &type, &count, samples);
+}
+
 static void init_shutdown(int unused)
 {
     (void)unused;
@@ -178,6 +189,7 @@ int main(int argc, char **argv)
     by_index = (__typeof__(by_index))symbol(handle, "nvmlDeviceGetHandleByIndex_v2");
     power_usage = (__typeof__(power_usage))symbol(handle, "nvmlDeviceGetPowerUsage");
     get_name = (__typeof__(get_name))symbol(handle, "nvmlDeviceGetName");
+    get_samples = (__typeof__(get_samples))symbol(handle, "nvmlDeviceGetSamples");
     sysfs = open(sysfs_file, O_RDONLY | O_CLOEXEC);
     if (sysfs < 0 || init() != NVML_SUCCESS || by_index(0, &device) != NVML_SUCCESS)
         die("init");
@@ -188,6 +200,9 @@ int main(int argc, char **argv)
               "a pread of a sysfs file");
     value = time_us(read_name, 10000, read_sysfs, sysfs, &native);
     bench_row("a text: nvmlDeviceGetName", value, "us", 0, native, "a pread of a sysfs file");
+    value = time_us(read_samples, 200, read_sysfs, sysfs, &native);
+    bench_row("12 s of history: nvmlDeviceGetSamples", value, "us", 0, native,
+              "a pread of a sysfs file");
     one = throughput(1);
     bench_row("8 threads together, calls/us", throughput(8), "", 0, one, "one thread");
     finish();

@@ -311,6 +311,15 @@ static int do_mig(struct script *s)
     return sim_set_mig_mode(s->sim, gpu, next_number(s) != 0, &s->why);
 }
 
+static int do_accounting(struct script *s)
+{
+    int gpu = next_gpu(s);
+    int64_t how = next_number(s) % 3;
+
+    return how == 2 ? sim_clear_accounting(s->sim, gpu, &s->why)
+                    : sim_set_accounting_mode(s->sim, gpu, how != 0, &s->why);
+}
+
 /* What is done with a workload that the rest of the line describes. */
 typedef int workload_fn(struct script *s, const char *name, struct workload_spec *spec);
 
@@ -425,6 +434,7 @@ static const struct command {
     { "compute", "G N", do_compute },
     { "ecc", "G B", do_ecc },
     { "mig", "G B", do_mig },
+    { "accounting", "G N", do_accounting },
     { "instance", "G I", do_instance },
     { "run", "W Y", do_run },
     { "replace", "W Y", do_replace },

@@ -210,6 +210,17 @@ static inline void invariant_shares(struct invariants *iv, const struct world *w
                   "share %u of run %u (state %u) has %" PRId64 " bytes", s, k, run->state,
                   share->memory_bytes);
             HOLDS(iv,
+                  run->state == RUN_ENDED || share->gi < 0 ||
+                      mig_has(&world_gpus(w)[share->gpu], share->gi, share->ci),
+                  "share %u is on instance %d:%d:%d", s, share->gpu, share->gi, share->ci);
+            HOLDS(iv,
+                  !share->account.workload ||
+                      (run->state == RUN_RUNNING &&
+                       share->account.workload == world_workloads(w)[k].id &&
+                       share->account.start_ns <= w->node.now_ns &&
+                       world_gpus(w)[share->gpu].settings.accounting_mode),
+                  "share %u has an account of workload %" PRIu64, s, share->account.workload);
+            HOLDS(iv,
                   share->utilization_percent >= 0 &&
                       share->utilization_percent <= 100e3 * (1 + 1e-9),
                   "share %u uses %f / 1000 %% of its GPU", s, share->utilization_percent);

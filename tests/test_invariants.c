@@ -187,7 +187,7 @@ static int walk_modes(struct walk *w)
     bool on = below(2);
 
     text_addf(&w->command, "modes %d", gpu);
-    switch (below(6)) {
+    switch (below(9)) {
     case 0:
         return sim_set_persistence_mode(w->sim, gpu, on, &w->why);
     case 1:
@@ -196,6 +196,10 @@ static int walk_modes(struct walk *w)
         return sim_set_ecc_mode(w->sim, gpu, on, &w->why);
     case 3:
         return sim_set_mig_mode(w->sim, gpu, on, &w->why);
+    case 4:
+        return sim_set_accounting_mode(w->sim, gpu, below(4) > 0, &w->why);
+    case 5:
+        return sim_clear_accounting(w->sim, gpu, &w->why);
     default:
         return walk_instances(w);
     }
@@ -214,6 +218,9 @@ static int walk_add(struct walk *w)
         "{activity: '70', memory: {ramp: {from: 0, to: 90%, over: 9s}}, limits: {memory: 4GiB}}",
         "{start: 60s, devices: 0, activity: '50:0:10s', memory: 2GiB}",
         "{memory: 30%}",
+        "{devices: ['0:1', '1:2', '2:1'], activity: '70:10:5s', memory: 2GiB, repeat: 3}",
+        "{devices: '0:2', activity: [{utilization: 90, decoder: 30}], memory: {random-increase: {step: 1GiB}}}",
+        "{devices: '1:1:0', activity: '40:0:9s', memory: 1GiB}",
     };
     const char *text = ONE_OF(texts);
     struct arena arena = ARENA_INIT;

@@ -22,21 +22,10 @@
 
 #include "mocknvml/nvml.h"
 #include "sim/metric.h"
+#include "tests/nvml_loaded.h"
 #include "tests/tap.h"
 
 static char program[PATH_MAX], library[PATH_MAX], mountpoint[] = "/tmp/fakegpufs-nvml-XXXXXX";
-static void *handle;
-
-/* CALL(nvmlX)(…) is the library's function, with the type that the header gives it. */
-static void *symbol(const char *name)
-{
-    void *found = dlsym(handle, name);
-
-    if (!found)
-        bail("there is no %s", name);
-    return found;
-}
-#define CALL(name) ((__typeof__(&name))symbol(#name))
 
 /* --- the mount ------------------------------------------------------------------------------- */
 
@@ -130,8 +119,8 @@ static void life(void)
            "nothing works before init");
     is_int(CALL(nvmlDeviceGetPowerUsage)(NULL, NULL), NVML_ERROR_UNINITIALIZED,
            "and that is said first");
-    is_int(((nvmlReturn_t(*)(void))symbol("nvmlVgpuTypeGetLicense"))(), NVML_ERROR_UNINITIALIZED,
-           "by what is not supported, too");
+    is_int(((nvmlReturn_t(*)(void))nvml_symbol("nvmlVgpuTypeGetLicense"))(),
+           NVML_ERROR_UNINITIALIZED, "by what is not supported, too");
     is_int(CALL(nvmlShutdown)(), NVML_ERROR_UNINITIALIZED, "nor can it be shut down");
     is_int(CALL(nvmlInit_v2)(), NVML_SUCCESS, "init");
     is_int(CALL(nvmlInitWithFlags)(NVML_INIT_FLAG_NO_GPUS), NVML_SUCCESS, "init again");
@@ -143,8 +132,8 @@ static void life(void)
     is_int(CALL(nvmlInit)(), NVML_SUCCESS, "and it can begin again, by its oldest name");
     is_str(CALL(nvmlErrorString)(NVML_ERROR_GPU_IS_LOST), "GPU is lost", "errors have sentences");
     is_str(CALL(nvmlErrorString)((nvmlReturn_t)12345), "Unknown Error", "all of them");
-    is_int(((nvmlReturn_t(*)(void))symbol("nvmlVgpuTypeGetLicense"))(), NVML_ERROR_NOT_SUPPORTED,
-           "what no host has is not supported");
+    is_int(((nvmlReturn_t(*)(void))nvml_symbol("nvmlVgpuTypeGetLicense"))(),
+           NVML_ERROR_NOT_SUPPORTED, "what no host has is not supported");
 }
 
 /* The library as it is in the mount, without a word of the environment. */
@@ -200,7 +189,7 @@ static void values(void)
     put("control/clock", "pause");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         nvmlReturn_t (*get)(nvmlDevice_t, unsigned int *) =
-            (nvmlReturn_t(*)(nvmlDevice_t, unsigned int *))symbol(rows[i].function);
+            (nvmlReturn_t(*)(nvmlDevice_t, unsigned int *))nvml_symbol(rows[i].function);
 
         number = 0;
         is_int(get(device(1), &number), NVML_SUCCESS, "%s", rows[i].function);
@@ -589,9 +578,7 @@ int main(void)
     atexit(clean);
     setenv("FAKEGPUFS_ROOT", mountpoint, 1);
     unsetenv("NVIDIA_VISIBLE_DEVICES");
-    handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-        bail("%s", dlerror());
+    nvml_load(library);
     without_mount();
     own_mount();
     life();

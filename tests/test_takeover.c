@@ -481,7 +481,7 @@ static void test_under_load(void)
         left += rmdir(file_path("workloads/many%d", i)) == 0;
     is_int(left, WORKLOADS, "all workloads are still there");
     is_str(file_text("gpus/1/processes"),
-           "# pid memory_bytes utilization_percent workload namespace pod container",
+           "# pid memory_bytes utilization_percent workload namespace pod container gi ci",
            "no process is left on a GPU whose device was closed");
     is_int(count_entries("workloads"), 1 + 2, "and none of those that were made and removed");
     is_str(file_text("workloads/held/attach"), "1", "the workload is still held");

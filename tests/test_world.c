@@ -30,6 +30,7 @@ static struct sim *lived_hour(const char *yaml)
     sim_pin(sim, 0, METRIC_UTILIZATION_GPU, "33", NULL);
     sim_run(sim, 600 * SEC);
     sim_set_power_limit(sim, 1, 250000, NULL);
+    sim_set_accounting_mode(sim, 0, true, NULL);
     node_workload(sim, "late", "{activity: '70:20:100s', repeat: 3, memory: 1GiB}", NULL);
     sim_run(sim, 1200 * SEC);
     sim_pin(sim, 0, METRIC_UTILIZATION_GPU, "auto", NULL);
@@ -38,11 +39,20 @@ static struct sim *lived_hour(const char *yaml)
     return sim;
 }
 
+static bool same_archives(const struct sim *a, const struct sim *b)
+{
+    for (uint32_t i = 0; i < sim_world(a)->used[SECTION_GPUS]; i++)
+        if (memcmp(&sim_store(a)->head->archives[i], &sim_store(b)->head->archives[i],
+                   sizeof(struct archive)))
+            return false;
+    return true;
+}
+
 static bool same_bytes(const struct sim *a, const struct sim *b)
 {
     const struct world *wa = sim_world(a), *wb = sim_world(b);
 
-    return wa->bytes == wb->bytes && !memcmp(wa, wb, wa->bytes) &&
+    return wa->bytes == wb->bytes && !memcmp(wa, wb, wa->bytes) && same_archives(a, b) &&
            !memcmp(sim_store(a)->head->ring, sim_store(b)->head->ring,
                    sizeof(struct event) * EVENT_RING);
 }

@@ -70,7 +70,7 @@ is "$(cat "$mnt/workloads/job/state")" running 'reading everything changes nothi
 is "$(walk '
 for e, st in walk(mnt):
     installed = e.path.startswith(mnt + "/usr/")
-    if e.is_file(follow_symlinks=False) and e.name not in ("events", "kmsg", "snapshot", "config") and not installed:
+    if e.is_file(follow_symlinks=False) and e.name not in ("events", "kmsg", "snapshot", "history", "config") and not installed:
         try:
             with open(e.path, "rb") as f: text = f.read()
         except OSError as error:
@@ -116,7 +116,7 @@ for e, st in walk(mnt):
     kind, mode = stat.S_IFMT(st.st_mode), st.st_mode & 0o7777
     path = e.path[len(mnt) + 1:]
     if st.st_uid or st.st_gid: print(path, st.st_uid)
-    if kind == stat.S_IFREG and st.st_size != 4096 and e.name not in ("events", "kmsg", "snapshot", "config") and \
+    if kind == stat.S_IFREG and st.st_size != 4096 and e.name not in ("events", "kmsg", "snapshot", "history", "config") and \
        not path.startswith("usr/"): print(path, st.st_size)
     if kind == stat.S_IFREG and mode not in (0o444, 0o644) and not path.startswith("usr/"): print(path, oct(mode))
     if kind == stat.S_IFDIR and mode != (0o1777 if path == "workloads" else 0o755): print(path, oct(mode))

@@ -65,7 +65,7 @@ sets pid 4242 4242
 
 for gpu in 0 1; do
     is "$(cat "$mnt/gpus/$gpu/processes")" \
-        $'# pid memory_bytes utilization_percent workload namespace pod container\n4242 1073741824 60 job team-a trainer-0 main' \
+        $'# pid memory_bytes utilization_percent workload namespace pod container gi ci\n4242 1073741824 60 job team-a trainer-0 main - -' \
         "GPU $gpu shows it among its processes"
     is "$(cat "$mnt/gpus/$gpu/metrics/"{memory_used_bytes,utilization_gpu_percent})" $'1073741824\n60' \
         "GPU $gpu bears its load"

@@ -78,13 +78,16 @@ is "$(awk '$1 == "device" && $2 == "all" { print $3 }' "$dir/flat" | LC_ALL=C so
     "$(for node in nvidia0 nvidia1 nvidia2 $capabilities; do echo "/dev/$node"; done | LC_ALL=C sort | xargs)" 'all has all'
 library=/usr/lib64/libnvidia-ml.so.$(identity 0 driver_version)
 is "$(awk '$1 == "mount" && /libnvidia-ml/ { print $3, $4 }' "$dir/flat")" "$mnt$library $library" 'the library is mounted'
-is "$(awk '$1 == "mount" { print $3 }' "$dir/flat" | xargs stat -c %F | sort -u)" 'regular file' 'all that is mounted is there'
+is "$(awk '$1 == "mount" { print $3 }' "$dir/flat" | xargs stat -c %F | sort -u)" 'regular file' \
+    'all that is mounted is there'
 
 # --- a lost GPU -----------------------------------------------------------------------------------
 
 put "$mnt/gpus/1/control/fault" fallen_off_bus
 generate "$dir/one.yaml" --device-id 0
-is "$(bounded "$PYTHON" "$dir/flat.py" "$dir/one.yaml" | grep -c '/dev/nvidia1 ')" 0 'one that is lost is in no specification'
+is "$(bounded "$PYTHON" "$dir/flat.py" "$dir/one.yaml" | awk '$1 == "device" && $2 == 0 { print $3 }')" /dev/nvidia0 \
+    'with one GPU lost another can be asked for'
+is "$(grep -c /dev/nvidia1 "$dir/one.yaml")" 0 'one that is lost is in no specification'
 
 mount_down
 is "$mount_deaths" '' 'no worker died'

@@ -92,7 +92,8 @@ is "$(gpus {0..7} | awk '{ print $3 }' | sort -u | wc -l)" 2 'of which there are
 
 first=$(identity 2 uuid) second=$(identity 5 uuid)
 tell "allocate nvidia.com/gpu $first $second" >"$dir/allocated"
-is "$(sed -n 's/^env NVIDIA_VISIBLE_DEVICES=//p' "$dir/allocated")" "$first,$second" 'an allocation names them to the container'
+is "$(sed -n 's/^env NVIDIA_VISIBLE_DEVICES=//p' "$dir/allocated")" "$first,$second" \
+    'an allocation names them to the container'
 is "$(awk '$1 == "node" { print $2, $3, $4 }' "$dir/allocated" | sort)" \
     "$(for node in nvidia-modeset nvidia-uvm nvidia-uvm-tools nvidia2 nvidia5 nvidiactl; do
         echo "$mnt/dev/$node /dev/$node rw"
@@ -151,7 +152,8 @@ done
 is "$(devices nvidia.com/gpu)" "$(gpus {0..6})" 'the GPU in MIG mode is not listed as a whole'
 uuid=$(awk '$2 == 0 && $3 == "3g.20gb" { print $8 }' "$mnt/gpus/7/mig/instances")
 is "$(devices nvidia.com/mig-3g.20gb)" "$uuid Healthy $(gpus 7 | awk '{ print $3 }')" 'the MIG device is'
-is "$(tell "allocate nvidia.com/mig-3g.20gb $uuid" | awk '$1 == "node" && /caps/ { print $2 }' | xargs stat -c %F | sort | uniq -c | xargs)" \
+tell "allocate nvidia.com/mig-3g.20gb $uuid" >"$dir/allocated"
+is "$(awk '$1 == "node" && /caps/ { print $2 }' "$dir/allocated" | xargs stat -c %F | sort | uniq -c | xargs)" \
     '2 character special file' 'and is allocated with its two capabilities'
 # One health check for each resource, and no telling when this one listens: so it may take more than one.
 mig_failed() {

@@ -48,8 +48,9 @@ clock=$(metric 1 clock_sm_mhz)
 want="\[\|+ *$utilization%\]"
 on_screen "$bin/nvtop"
 like "$screen" "Device 0 \[$name\].*Device 1 \[$name\]" 'nvtop shows both GPUs by name'
-like "$screen" "GPU ${clock}MHz +MEM $(metric 1 clock_memory_mhz)MHz +TEMP +$temperature.C FAN N/A% POW +$(watts 1) / $(($(metric 1 power_limit_mw) / 1000)) W" \
-    'clocks, temperature, no fan, power and its limit'
+like "$screen" "GPU ${clock}MHz +MEM $(metric 1 clock_memory_mhz)MHz +TEMP +$temperature.C FAN N/A%" \
+    'clocks, temperature, no fan'
+like "$screen" "POW +$(watts 1) / $(($(metric 1 power_limit_mw) / 1000)) W" 'power and its limit'
 like "$screen" "$want" 'utilization'
 like "$screen" "PCIe GEN $(metric 1 pcie_link_generation)@$(metric 1 pcie_link_width)x" 'the PCIe link'
 like "$screen" "$$ .* 1 +Compute +$utilization% +5120MiB" 'and the process, with its load and memory'

@@ -110,8 +110,8 @@ var rows = []struct {
 	{"board fans", of(nvml.Device.GetNumFans)},
 	{"board pcie_generation_device", of(nvml.Device.GetGpuMaxPcieLinkGeneration)},
 
-	{"metrics/utilization_gpu_percent", part(nvml.Device.GetUtilizationRates, func(u nvml.Utilization) uint32 { return u.Gpu })},
-	{"metrics/utilization_memory_percent", part(nvml.Device.GetUtilizationRates, func(u nvml.Utilization) uint32 { return u.Memory })},
+	{"metrics/utilization_gpu_percent", rates(func(u nvml.Utilization) uint32 { return u.Gpu })},
+	{"metrics/utilization_memory_percent", rates(func(u nvml.Utilization) uint32 { return u.Memory })},
 	{"metrics/utilization_encoder_percent", first(nvml.Device.GetEncoderUtilization)},
 	{"metrics/utilization_decoder_percent", first(nvml.Device.GetDecoderUtilization)},
 	{"metrics/utilization_jpeg_percent", first(nvml.Device.GetJpgUtilization)},
@@ -201,6 +201,10 @@ func remapped(pick func(rows4) any) getter {
 		r.corrected, r.uncorrected, r.pending, r.failed, ret = d.GetRemappedRows()
 		return pick(r), ret
 	})
+}
+
+func rates(pick func(nvml.Utilization) uint32) getter {
+	return part(nvml.Device.GetUtilizationRates, pick)
 }
 
 func histogram(pick func(nvml.RowRemapperHistogramValues) uint32) getter {

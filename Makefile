@@ -31,7 +31,7 @@ VERSION      := 0.1.0
 # --- Sources and what becomes of them ---------------------------------------
 
 SIM_SRCS    := $(sort $(wildcard sim/*.c))
-FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c))
+FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c fusefs/cli/*.c))
 NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))

@@ -57,6 +57,7 @@ LIBNVML     := $(if $(NVML_SRCS),$(BUILD)/libnvidia-ml.so.1)
 # What the library shares with the daemon, built again so that it can be loaded anywhere.
 PIC_SRCS    := $(NVML_SRCS) fusefs/reader.c fusefs/snapshot.c sim/metric.c sim/unit.c sim/text.c sim/why.c
 PIC_OBJS    := $(patsubst %.c,$(BUILD)/pic/%.o,$(PIC_SRCS))
+PAGES       := $(if $(FUSEFS_SRCS),$(BUILD)/pages)
 LIBRARIES   := $(if $(NVML_SRCS),$(LIBNVML) $(BUILD)/libnvidia-ml.so)
 TAP         := $(BUILD)/tests/tap.o
 OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(TAP) \
@@ -81,7 +82,7 @@ Q        := $(if $(filter 1,$(V)),,@)
 # --- Build ------------------------------------------------------------------
 
 .PHONY: all
-all: $(LIBSIM) $(PROGRAMS) $(LIBRARIES) ## build the programs into $(BUILD) (the default)
+all: $(LIBSIM) $(PROGRAMS) $(LIBRARIES) $(PAGES) ## build the programs into $(BUILD) (the default)
 
 $(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
@@ -95,6 +96,11 @@ $(LIBSIM): $(SIM_OBJS) $(BUILD)/stamp/sources
 $(LIBFUSEFS): $(filter-out $(FUSEFS_MAIN),$(FUSEFS_OBJS)) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+# Man pages and completions, as the program tells them, laid out as below $(PREFIX)/share.
+$(PAGES): $(BUILD)/fakegpufs
+	$(call say,PAGES)
+	$(Q)rm -rf $@ && $< help --pages $@
 
 # Only what its functions reach is kept, and only their names are visible.
 $(LIBNVML): $(PIC_OBJS) mocknvml/exports.map $(BUILD)/stamp/sources
@@ -346,9 +352,10 @@ endef
 
 # --- Install and tidy -------------------------------------------------------
 
-BINDIR  = $(DESTDIR)$(PREFIX)/bin
-LIBDIR  = $(DESTDIR)$(PREFIX)/lib/fakegpufs
-DATADIR = $(DESTDIR)$(PREFIX)/share/fakegpufs
+BINDIR   = $(DESTDIR)$(PREFIX)/bin
+LIBDIR   = $(DESTDIR)$(PREFIX)/lib/fakegpufs
+SHAREDIR = $(DESTDIR)$(PREFIX)/share
+DATADIR  = $(SHAREDIR)/fakegpufs
 
 .PHONY: install
 install: all ## install into $(DESTDIR)$(PREFIX)
@@ -356,10 +363,13 @@ install: all ## install into $(DESTDIR)$(PREFIX)
 	$(Q)$(if $(LIBNVML),install -D -m 0755 $(LIBNVML) '$(LIBDIR)/libnvidia-ml.so.1' && \
 	    ln -sf libnvidia-ml.so.1 '$(LIBDIR)/libnvidia-ml.so')
 	$(Q)$(foreach s,$(SCHEMAS) $(EXAMPLES),install -D -m 0644 $(s) '$(DATADIR)/$(s)' &&) :
+	$(Q)$(if $(PAGES),cd $(PAGES) && find . -type f -exec install -D -m 0644 {} '$(SHAREDIR)/{}' \;)
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` put there
-	$(Q)rm -f '$(BINDIR)/fakegpufs'
+	$(Q)rm -f '$(BINDIR)/fakegpufs' '$(SHAREDIR)'/man/man1/fakegpufs.1 '$(SHAREDIR)'/man/man1/fakegpufs-*.1 \
+	    '$(SHAREDIR)/bash-completion/completions/fakegpufs' '$(SHAREDIR)/zsh/site-functions/_fakegpufs' \
+	    '$(SHAREDIR)/fish/vendor_completions.d/fakegpufs.fish'
 	$(Q)rm -rf '$(DATADIR)' '$(LIBDIR)'
 
 .PHONY: clean

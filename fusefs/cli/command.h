@@ -159,11 +159,11 @@ void command_group_screen(struct text *out, const struct command *first);
 /* Appends the words with which a completion can be made, one blank between them; "" where there are none. */
 void command_words(struct text *out, const char *const *words, enum complete complete);
 
-/* The names of the words that complete an argument: models, profiles, metrics. */
+/* Append a man page (of a whole group), docs/commands.md, and a shell's completions. */
 void command_manual(struct text *out, const struct command *first);
 void command_program_manual(struct text *out);
 void command_markdown(struct text *out);
-int command_completion(struct text *out, const char *shell);
+void command_completion(struct text *out, const char *shell);
 
 /* --- reading options -------------------------------------------------------------------------- */
 

@@ -5,11 +5,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fusefs/cli/command.h"
-#include "sim/suggest.h"
 #include "sim/text.h"
 #include "sim/why.h"
 
@@ -168,11 +169,88 @@ void command_group_screen(struct text *out, const struct command *first)
 
 /* --- fakegpufs help -------------------------------------------------------------------------- */
 
+struct options {
+    bool man, markdown;
+    const char *completion, *pages;
+};
+
+static const char *const shells[] = { "bash", "zsh", "fish", NULL };
+
+static const struct command_option options[] = {
+    OPTION("man", 0, NULL, OPTION_FLAG, struct options, man, "print the man page"),
+    OPTION("markdown", 0, NULL, OPTION_FLAG, struct options, markdown, "print docs/commands.md"),
+    OPTION("completion", 0, "SHELL", OPTION_TEXT, struct options, completion,
+           "print the completions for bash, zsh or fish", .words = shells),
+    OPTION("pages", 0, "DIR", OPTION_TEXT, struct options, pages,
+           "write all of them, as below a prefix's share", .complete = COMPLETE_DIRECTORY),
+    { 0 },
+};
+
 static const struct command_operand operands[] = {
     { .name = "COMMAND", .count = OPERAND_OPTIONAL, .complete = COMPLETE_COMMAND },
     { .name = "WORD", .count = OPERAND_OPTIONAL },
     { 0 },
 };
+
+/* --- files of it ------------------------------------------------------------------------------ */
+
+/* Makes the folders on the way to `path`. */
+static void make_folders(char *path)
+{
+    for (char *slash = path; (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        mkdir(path, 0755); /* what cannot be made is missed by fopen, which says so */
+        *slash = '/';
+    }
+}
+
+/* Writes a page and empties it. */
+static int write_page(const char *dir, const char *name, struct text *page, struct why *why)
+{
+    struct text path = TEXT_INIT;
+    FILE *f;
+    int r = 0;
+
+    text_addf(&path, "%s/%s", dir, name);
+    if (path.data)
+        make_folders(path.data);
+    f = fopen(text_str(&path), "we");
+    if (!f || fputs(text_str(page), f) < 0 || fclose(f) != 0)
+        r = why_set(why, errno, "cannot write %s: %s", text_str(&path), strerror(errno));
+    text_release(&path);
+    text_cut(page, 0);
+    return r;
+}
+
+static int write_pages(const char *dir, struct why *why)
+{
+    static const char *const places[] = { "bash-completion/completions/fakegpufs",
+                                          "zsh/site-functions/_fakegpufs",
+                                          "fish/vendor_completions.d/fakegpufs.fish" };
+    struct text page = TEXT_INIT, name = TEXT_INIT;
+    int r;
+
+    command_program_manual(&page);
+    r = write_page(dir, "man/man1/fakegpufs.1", &page, why);
+    for (int i = 0; r == 0 && commands[i]; i++) {
+        if (i && command_same_group(commands[i], commands[i - 1]))
+            continue;
+        text_cut(&name, 0);
+        text_addf(&name, "man/man1/fakegpufs-%.*s.1", (int)command_group(commands[i]),
+                  commands[i]->name);
+        command_manual(&page, commands[i]);
+        r = write_page(dir, text_str(&name), &page, why);
+    }
+    for (int i = 0; r == 0 && shells[i]; i++) {
+        command_completion(&page, shells[i]);
+        r = write_page(dir, places[i], &page, why);
+    }
+    text_release(&name);
+    text_release(&page);
+    return r;
+}
+
+/* --- what is asked for ------------------------------------------------------------------------ */
 
 /* One line for each group, so that the list stays a screen. */
 static void add_program_screen(struct text *out)
@@ -198,6 +276,7 @@ static void add_program_screen(struct text *out)
 
 static int help_about(const struct command_call *call, struct text *out)
 {
+    const struct options *o = call->options;
     struct text name = TEXT_INIT;
     const struct command *c;
     int code = 0;
@@ -207,6 +286,8 @@ static int help_about(const struct command_call *call, struct text *out)
     c = command_find(text_str(&name));
     if (!c)
         code = command_usage(call, "'%s' is not a command", text_str(&name));
+    else if (o->man)
+        command_manual(out, c);
     else if (strcmp(c->name, text_str(&name)))
         command_group_screen(out, c);
     else
@@ -217,11 +298,23 @@ static int help_about(const struct command_call *call, struct text *out)
 
 static int run(const struct command_call *call)
 {
+    const struct options *o = call->options;
     struct text out = TEXT_INIT;
+    struct why why = { 0 };
     int code = 0;
 
-    if (call->argc)
+    if (o->man + o->markdown + (o->completion != NULL) + (o->pages != NULL) > 1)
+        return command_usage(call, "--man, --markdown, --completion and --pages are one at a time");
+    if (o->pages)
+        return write_pages(o->pages, &why) < 0 ? command_fail(&why) : 0;
+    if (o->completion)
+        command_completion(&out, o->completion);
+    else if (o->markdown)
+        command_markdown(&out);
+    else if (call->argc)
         code = help_about(call, &out);
+    else if (o->man)
+        command_program_manual(&out);
     else
         add_program_screen(&out);
     fputs(text_str(&out), stdout);
@@ -233,7 +326,9 @@ const struct command command_help = {
     .name = "help",
     .summary = "say how commands are used",
     .text = "Says how COMMAND is used, or lists all commands.",
+    .options = options,
     .operands = operands,
-    .examples = { "fakegpufs help mount", "fakegpufs help config check" },
+    .options_size = sizeof(struct options),
+    .examples = { "fakegpufs help mount", "fakegpufs help --completion bash > fakegpufs.bash" },
     .run = run,
 };

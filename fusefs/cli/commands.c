@@ -13,19 +13,31 @@
 #include "sim/text.h"
 #include "sim/why.h"
 
+/* clang-format off */
 const struct command *const commands[] = {
     &command_mount,
     &command_umount,
-    &command_simulate,
+    &command_run,
+    &command_status,
+    &command_fault,
+    &command_profile,
+    &command_clock_show,
+    &command_clock_speed,
+    &command_clock_pause,
+    &command_clock_resume,
+    &command_clock_step,
     &command_config_check,
     &command_config_show,
+    &command_config_diff,
     &command_config_schema,
+    &command_simulate,
     &command_models,
     &command_metrics,
     &command_paths,
     &command_help,
     NULL,
 };
+/* clang-format on */
 
 /* --- rows and groups ------------------------------------------------------------------------- */
 

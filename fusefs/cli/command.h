@@ -98,7 +98,7 @@ struct command_call {
     const struct command *command;
     const void *options; /* the command's own struct, with defaults where nothing was given */
     int argc;            /* operands */
-    char **argv;
+    char **argv;         /* NULL-terminated */
 };
 
 typedef int command_fn(const struct command_call *call);

@@ -18,6 +18,7 @@ const struct command *const commands[] = {
     &command_mount,
     &command_umount,
     &command_run,
+    &command_exec,
     &command_status,
     &command_fault,
     &command_profile,

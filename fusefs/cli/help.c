@@ -255,8 +255,8 @@ static int write_pages(const char *dir, struct why *why)
 /* One line for each group, so that the list stays a screen. */
 static void add_program_screen(struct text *out)
 {
-    text_add(out, "usage: fakegpufs COMMAND [ARGUMENT …]\n\n"
-                  "fakegpufs simulates NVIDIA GPUs and shows them as files.\n\n");
+    text_add(out,
+             "usage: fakegpufs COMMAND [ARGUMENT …]; 'fakegpufs COMMAND --help' says more\n\n");
     for (int i = 0; commands[i]; i++) {
         const struct command *c = commands[i];
         size_t group = command_group(c);
@@ -268,10 +268,9 @@ static void add_program_screen(struct text *out)
             text_addf(out, ", %s", c->name + group + 1);
         text_add(out, "\n");
     }
-    text_add(out, "\n'fakegpufs COMMAND --help' says more.\n\n"
-                  "examples:\n"
+    text_add(out, "\nexamples:\n"
                   "  fakegpufs mount --gpus 2 --profile wave /tmp/gpus\n"
-                  "  fakegpufs simulate --gpus 1 --profile wave --for 5m --every 30s\n");
+                  "  fakegpufs exec --gpus 2 -- nvidia-smi\n");
 }
 
 static int help_about(const struct command_call *call, struct text *out)

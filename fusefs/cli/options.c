@@ -253,6 +253,7 @@ int command_parse(struct command_call *call, void *options, int argc, char **arg
     }
     if (code)
         return code;
+    argv[first] = NULL; /* they may become a program's */
     call->argc = first - 1;
     call->argv = argv + 1;
     return check_operands(&r);

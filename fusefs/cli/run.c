@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fusefs/cli/child.h"
 #include "fusefs/cli/devices.h"
 #include "fusefs/cli/progress.h"
 #include "sim/library.h"
@@ -317,20 +317,6 @@ static void explain_rest(struct job *j)
 
 /* --- while it runs --------------------------------------------------------------------------- */
 
-static int catch_signals(struct job *j)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigaddset(&set, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    j->signals = signalfd(-1, &set, SFD_CLOEXEC);
-    return j->signals < 0 ? why_set(&j->why, errno, "no signals: %s", strerror(errno)) : 0;
-}
-
 static int lost(struct job *j, int err)
 {
     why_set(&j->why, -err, "the daemon of %s is gone, and workload '%s' with it", j->client.root,
@@ -393,7 +379,7 @@ static int watch(struct job *j)
             info.ssi_signo != SIGCHLD) {
             progress_end(&progress);
             printf("%s: Stopped\n", text_str(&j->name));
-            code = 128 + (int)info.ssi_signo;
+            code = EXIT_SIGNAL + (int)info.ssi_signo;
         }
     }
     close(p[1].fd);
@@ -405,32 +391,14 @@ static int watch(struct job *j)
 /* It waits at the pipe until its process id stands in the workload. */
 static _Noreturn void become_command(struct job *j, int go)
 {
-    sigset_t none;
     char byte;
 
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    child_begin();
     if (read(go, &byte, 1) != 1)
         _exit(1);
     if (j->o->client.mount)
         setenv("FAKEGPUFS_ROOT", j->client.root, 1);
-    execvp(j->call->argv[0], j->call->argv);
-    fprintf(stderr, "fakegpufs: cannot run '%s': %s\n", j->call->argv[0], strerror(errno));
-    _exit(errno == ENOENT ? 127 : 126);
-}
-
-/* What the terminal sends it gets by itself; what was sent to this process alone is passed on. */
-static int wait_for_command(struct job *j)
-{
-    struct signalfd_siginfo info;
-    int status;
-
-    while (waitpid(j->child, &status, WNOHANG) != j->child)
-        if (read(j->signals, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGCHLD &&
-            info.ssi_code != SI_KERNEL)
-            kill(j->child, (int)info.ssi_signo);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    child_become(j->call->argv);
 }
 
 static int run_command(struct job *j)
@@ -455,7 +423,7 @@ static int run_command(struct job *j)
         waitpid(j->child, NULL, 0);
         return client_fail(r, &j->why);
     }
-    return wait_for_command(j);
+    return child_wait(j->child, j->signals);
 }
 
 /* --- all ------------------------------------------------------------------------------------- */
@@ -464,8 +432,8 @@ static int run_job(struct job *j)
 {
     int r = client_open(&j->client, &j->o->client, &j->why);
 
-    if (r == 0)
-        r = catch_signals(j);
+    if (r == 0 && (j->signals = child_catch_signals()) < 0)
+        r = why_set(&j->why, -j->signals, "cannot wait for signals: %s", strerror(-j->signals));
     if (r == 0)
         r = begin(j);
     if (r != 0) {

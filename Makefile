@@ -299,7 +299,8 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 # Debian's names; of a|b|c any one will do, and the first that apt knows is installed.
 # docs/dependencies.md says what each is for.
 BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev
-TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps
+TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
+              groff-base zsh fish patch
 CLIENT_PKGS := python3-venv tmux libncursesw6
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format

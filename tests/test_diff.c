@@ -141,7 +141,8 @@ int main(void)
     is_diff("1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\nfive\n6\n7\n8\n",
             "--- a\n+++ b\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n",
             "a line in the middle");
-    is_diff("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n", "one\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\ntwelve\n",
+    is_diff("1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n",
+            "one\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\ntwelve\n",
             "--- a\n+++ b\n@@ -1,4 +1,4 @@\n-1\n+one\n 2\n 3\n 4\n@@ -9,4 +9,4 @@\n 9\n 10\n 11\n"
             "-12\n+twelve\n",
             "both ends");

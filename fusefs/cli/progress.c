@@ -35,7 +35,7 @@ static int terminal_width(void)
 
 /* --- what there is to show ------------------------------------------------------------------- */
 
-struct moment {
+struct view {
     int64_t done_ns, total_ns; /* total 0: it goes on for ever */
     int64_t memory_bytes, percent, power_mw;
     double speed; /* 0: time stands still */
@@ -73,14 +73,14 @@ static double speed_of(const struct client *c)
     return speed;
 }
 
-static bool look(const struct progress *p, struct moment *m)
+static bool look(const struct progress *p, struct view *m)
 {
     struct text text = TEXT_INIT;
     bool there = client_read(p->client, &text, "workloads/%s/progress", p->name) == 0;
     const char *s = text_str(&text);
     int gpus;
 
-    *m = (struct moment){
+    *m = (struct view){
         .done_ns = client_line_number(s, "progress_ns", 0),
         .total_ns = client_line_number(s, "total_ns", 0),
         .memory_bytes = client_line_number(s, "memory_bytes", 0),
@@ -110,7 +110,7 @@ static void add_duration(struct text *out, int64_t ns)
         text_addf(out, "%" PRId64 "s", s);
 }
 
-static void add_left(struct text *out, const struct moment *m)
+static void add_left(struct text *out, const struct view *m)
 {
     if (!m->total_ns) {
         add_duration(out, m->done_ns);
@@ -123,18 +123,18 @@ static void add_left(struct text *out, const struct moment *m)
     }
 }
 
-static void add_load(struct text *out, const struct moment *m)
+static void add_load(struct text *out, const struct view *m)
 {
     text_addf(out, "%" PRId64 "%%  %.1f GiB  %" PRId64 " W", m->percent,
               (double)m->memory_bytes / 0x1p30, m->power_mw / 1000);
 }
 
-static int percent_done(const struct moment *m)
+static int percent_done(const struct view *m)
 {
     return m->total_ns ? (int)(100 * (double)m->done_ns / (double)m->total_ns) : 0;
 }
 
-static void add_bar(struct text *out, const struct moment *m, int width)
+static void add_bar(struct text *out, const struct view *m, int width)
 {
     int full = m->total_ns ? (int)((double)m->done_ns / (double)m->total_ns * width) : 0;
 
@@ -145,7 +145,7 @@ static void add_bar(struct text *out, const struct moment *m, int width)
 }
 
 /* Redrawn over itself; never longer than a line, or it could not be. */
-static void draw(struct progress *p, const struct moment *m)
+static void draw(struct progress *p, const struct view *m)
 {
     struct text line = TEXT_INIT, rest = TEXT_INIT;
     int width = terminal_width() - 1, room;
@@ -167,7 +167,7 @@ static void draw(struct progress *p, const struct moment *m)
     text_release(&rest);
 }
 
-static void print_line(const struct progress *p, const struct moment *m)
+static void print_line(const struct progress *p, const struct view *m)
 {
     struct text line = TEXT_INIT;
 
@@ -196,7 +196,7 @@ void progress_begin(struct progress *p, const struct client *client, const char 
 int progress_show(struct progress *p)
 {
     int64_t now = monotonic_ns();
-    struct moment m;
+    struct view m;
 
     if (now >= p->next_ns) {
         if (look(p, &m))

@@ -31,7 +31,7 @@ VERSION      := 0.1.0
 # --- Sources and what becomes of them ---------------------------------------
 
 SIM_SRCS    := $(sort $(wildcard sim/*.c))
-FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c))
+FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c fusefs/cli/*.c))
 NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
@@ -57,6 +57,7 @@ LIBNVML     := $(if $(NVML_SRCS),$(BUILD)/libnvidia-ml.so.1)
 # What the library shares with the daemon, built again so that it can be loaded anywhere.
 PIC_SRCS    := $(NVML_SRCS) fusefs/reader.c fusefs/snapshot.c sim/metric.c sim/unit.c sim/text.c sim/why.c
 PIC_OBJS    := $(patsubst %.c,$(BUILD)/pic/%.o,$(PIC_SRCS))
+PAGES       := $(if $(FUSEFS_SRCS),$(BUILD)/pages)
 LIBRARIES   := $(if $(NVML_SRCS),$(LIBNVML) $(BUILD)/libnvidia-ml.so)
 TAP         := $(BUILD)/tests/tap.o
 OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(TAP) \
@@ -81,7 +82,7 @@ Q        := $(if $(filter 1,$(V)),,@)
 # --- Build ------------------------------------------------------------------
 
 .PHONY: all
-all: $(LIBSIM) $(PROGRAMS) $(LIBRARIES) ## build the programs into $(BUILD) (the default)
+all: $(LIBSIM) $(PROGRAMS) $(LIBRARIES) $(PAGES) ## build the programs into $(BUILD) (the default)
 
 $(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
@@ -95,6 +96,11 @@ $(LIBSIM): $(SIM_OBJS) $(BUILD)/stamp/sources
 $(LIBFUSEFS): $(filter-out $(FUSEFS_MAIN),$(FUSEFS_OBJS)) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+# Man pages and completions, as the program tells them, laid out as below $(PREFIX)/share.
+$(PAGES): $(BUILD)/fakegpufs
+	$(call say,PAGES)
+	$(Q)rm -rf $@ && $< help --pages $@
 
 # Only what its functions reach is kept, and only their names are visible.
 $(LIBNVML): $(PIC_OBJS) mocknvml/exports.map $(BUILD)/stamp/sources
@@ -293,7 +299,8 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 # Debian's names; of a|b|c any one will do, and the first that apt knows is installed.
 # docs/dependencies.md says what each is for.
 BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev
-TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps
+TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
+              groff-base zsh fish patch
 CLIENT_PKGS := python3-venv tmux libncursesw6
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format
@@ -346,9 +353,10 @@ endef
 
 # --- Install and tidy -------------------------------------------------------
 
-BINDIR  = $(DESTDIR)$(PREFIX)/bin
-LIBDIR  = $(DESTDIR)$(PREFIX)/lib/fakegpufs
-DATADIR = $(DESTDIR)$(PREFIX)/share/fakegpufs
+BINDIR   = $(DESTDIR)$(PREFIX)/bin
+LIBDIR   = $(DESTDIR)$(PREFIX)/lib/fakegpufs
+SHAREDIR = $(DESTDIR)$(PREFIX)/share
+DATADIR  = $(SHAREDIR)/fakegpufs
 
 .PHONY: install
 install: all ## install into $(DESTDIR)$(PREFIX)
@@ -356,10 +364,13 @@ install: all ## install into $(DESTDIR)$(PREFIX)
 	$(Q)$(if $(LIBNVML),install -D -m 0755 $(LIBNVML) '$(LIBDIR)/libnvidia-ml.so.1' && \
 	    ln -sf libnvidia-ml.so.1 '$(LIBDIR)/libnvidia-ml.so')
 	$(Q)$(foreach s,$(SCHEMAS) $(EXAMPLES),install -D -m 0644 $(s) '$(DATADIR)/$(s)' &&) :
+	$(Q)$(if $(PAGES),cd $(PAGES) && find . -type f -exec install -D -m 0644 {} '$(SHAREDIR)/{}' \;)
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` put there
-	$(Q)rm -f '$(BINDIR)/fakegpufs'
+	$(Q)rm -f '$(BINDIR)/fakegpufs' '$(SHAREDIR)'/man/man1/fakegpufs.1 '$(SHAREDIR)'/man/man1/fakegpufs-*.1 \
+	    '$(SHAREDIR)/bash-completion/completions/fakegpufs' '$(SHAREDIR)/zsh/site-functions/_fakegpufs' \
+	    '$(SHAREDIR)/fish/vendor_completions.d/fakegpufs.fish'
 	$(Q)rm -rf '$(DATADIR)' '$(LIBDIR)'
 
 .PHONY: clean

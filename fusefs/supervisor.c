@@ -82,7 +82,8 @@ static int make_mountpoint(const char *mountpoint, struct why *why)
     return 0;
 }
 
-static int mount_as_root(const char *mountpoint, int dev_mode, struct why *why)
+/* For root, and for whoever may mount in a namespace of his own. */
+static int mount_directly(const char *mountpoint, int dev_mode, struct why *why)
 {
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC), err;
     unsigned long flags = MS_NOSUID | (dev_mode == DEV_FILE ? MS_NODEV : 0);
@@ -91,7 +92,8 @@ static int mount_as_root(const char *mountpoint, int dev_mode, struct why *why)
     if (fd < 0)
         return why_set(why, errno, "cannot open /dev/fuse: %s", strerror(errno));
     snprintf(options, sizeof(options),
-             "fd=%d,rootmode=40755,user_id=0,group_id=0,default_permissions,allow_other", fd);
+             "fd=%d,rootmode=40755,user_id=%u,group_id=%u,default_permissions,allow_other", fd,
+             (unsigned)geteuid(), (unsigned)getegid());
     if (mount("fakegpufs", mountpoint, "fuse.fakegpufs", flags, options) == 0)
         return fd;
     err = errno;
@@ -487,8 +489,9 @@ static int mount_somehow(struct supervisor *s, struct why *why)
     r = make_mountpoint(s->o->mountpoint, why);
     if (r < 0)
         return r;
-    r = geteuid() == 0 ? mount_as_root(s->o->mountpoint, s->o->dev_mode, why)
-                       : mount_as_user(s, s->o->mountpoint, why);
+    r = mount_directly(s->o->mountpoint, s->o->dev_mode, why);
+    if ((r == -EPERM || r == -EACCES) && geteuid() != 0)
+        r = mount_as_user(s, s->o->mountpoint, why);
     s->setup.fuse_fd = r;
     return r;
 }

@@ -288,6 +288,9 @@ static int check_fault(struct binder *b, const struct ynode *node, void *object)
 {
     struct fault_spec *f = object;
 
+    if (f->fault.after_ns)
+        return bind_refuse(b, EINVAL, ynode_get(node, "fault"),
+                           "'after' is for commands; here the key 'at' says when");
     if (f->for_ns && f->fault.for_ns)
         return bind_refuse(b, EINVAL, ynode_key(node, "for"),
                            "gives the duration twice: here and in 'fault'");

@@ -19,7 +19,7 @@
 
 enum { WORDS_MAX = 8, FAULT_TEXT_MAX = 128 };
 
-/* A command split at its blanks; `for TIME` is already taken off. */
+/* A command split at its blanks; `for TIME` and `after TIME` are already taken off. */
 struct words {
     char text[FAULT_TEXT_MAX];
     char *word[WORDS_MAX + 1];
@@ -197,17 +197,34 @@ static int split(struct words *w, const char *text, struct why *why)
     return 0;
 }
 
-static int take_duration(struct words *w, struct fault *f, struct why *why)
+static int take_time(struct words *w, int64_t *ns, struct why *why)
 {
-    int r;
+    int r = unit_parse(UNIT_NANOSECOND, w->word[w->count - 1], UNIT_BARE_REFUSED, ns, why);
 
-    if (w->count < 3 || strcmp(w->word[w->count - 2], "for"))
-        return 0;
-    r = unit_parse(UNIT_NANOSECOND, w->word[w->count - 1], UNIT_BARE_REFUSED, &f->for_ns, why);
-    if (r == 0 && (f->for_ns < NS_PER_MS || f->for_ns > TIME_MAX_NS))
+    if (r == 0 && (*ns < NS_PER_MS || *ns > TIME_MAX_NS))
         r = why_set(why, ERANGE, "'%s': %s is out of range; allowed: 1ms to %" PRId64 "h", w->whole,
                     w->word[w->count - 1], TIME_MAX_NS / (3600 * NS_PER_S));
     w->count -= 2;
+    return r;
+}
+
+/* What stands at the end, in any order, each once. */
+static int take_times(struct words *w, struct fault *f, struct why *why)
+{
+    int r = 0;
+
+    while (r == 0 && w->count >= 3) {
+        const char *word = w->word[w->count - 2];
+        int64_t *ns = !strcmp(word, "for")     ? &f->for_ns
+                      : !strcmp(word, "after") ? &f->after_ns
+                                               : NULL;
+
+        if (!ns)
+            break;
+        if (*ns)
+            return why_set(why, EINVAL, "'%s' has '%s' twice", w->whole, word);
+        r = take_time(w, ns, why);
+    }
     return r;
 }
 
@@ -219,7 +236,7 @@ int fault_parse(const char *text, struct fault *fault, struct why *why)
 
     *fault = (struct fault){ 0 };
     if (r == 0)
-        r = take_duration(&w, fault, why);
+        r = take_times(&w, fault, why);
     if (r < 0)
         return r;
     for (uint32_t i = 0; i < FAULT_KINDS; i++)
@@ -269,6 +286,10 @@ void fault_print(struct text *out, const struct fault *f)
         break;
     default:
         break;
+    }
+    if (f->after_ns) {
+        text_add(out, " after ");
+        unit_print(out, UNIT_NANOSECOND, f->after_ns);
     }
     if (f->for_ns) {
         text_add(out, " for ");

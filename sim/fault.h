@@ -13,7 +13,8 @@
  *     fallen_off_bus             the GPU is gone
  *     recover                    a reset: all of the above is over
  *
- * and, for those that last, an optional `for 30s`. What a fault does to a GPU is fault_apply.c's.
+ * and, for those that last, an optional `for 30s`; a command, though no configuration, which has `at`,
+ * takes `after 10m` as well. What a fault does to a GPU is fault_apply.c's.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,11 +54,12 @@ enum fault_which {
 enum { FAULT_ALL_LINKS = -1, XID_MAX = 999 };
 
 struct fault {
-    uint32_t kind;  /* enum fault_kind */
-    uint32_t which; /* enum fault_which */
-    int64_t number; /* xid, count, link or metric */
-    double factor;  /* thermal */
-    int64_t for_ns; /* 0: until recover */
+    uint32_t kind;    /* enum fault_kind */
+    uint32_t which;   /* enum fault_which */
+    int64_t number;   /* xid, count, link or metric */
+    double factor;    /* thermal */
+    int64_t for_ns;   /* 0: until recover */
+    int64_t after_ns; /* 0: now */
 };
 
 /* Reads one fault. -EINVAL, -ERANGE with a sentence. */

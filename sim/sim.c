@@ -328,6 +328,43 @@ int sim_pin(struct sim *sim, int gpu, enum metric id, const char *text, struct w
     return change_commit(sim, gpu, &c);
 }
 
+/* A row for one more planned fault: one that has happened for the last time, or a new one. */
+static uint32_t fault_row(const struct world *w)
+{
+    uint32_t k = 0;
+
+    while (k < w->used[SECTION_FAULTS] && world_due(w)[k].at_ns != INT64_MAX)
+        k++;
+    return k;
+}
+
+/* The fault waits in the plan, beside those of the configuration, until it is due. */
+static int plan_fault(struct sim *sim, int gpu, const struct fault *f, struct why *why)
+{
+    uint32_t need[SECTION_COUNT], k = fault_row(sim_world(sim));
+    struct world *w;
+
+    if (k >= CONFIG_FAULTS_MAX)
+        return why_set(why, ENOSPC, "%d faults wait already", CONFIG_FAULTS_MAX);
+    memcpy(need, sim_world(sim)->used, sizeof(need));
+    if (k == need[SECTION_FAULTS])
+        need[SECTION_FAULTS] = need[SECTION_DUE] = k + 1;
+    w = world_begin(&sim->store, need, why);
+    if (!w)
+        return -ENOMEM;
+    w->used[SECTION_FAULTS] = need[SECTION_FAULTS];
+    w->used[SECTION_DUE] = need[SECTION_DUE];
+    memset(&world_faults(w)[k], 0, sizeof(struct planned_fault));
+    world_faults(w)[k].at_ns = world_due(w)[k].at_ns = w->node.now_ns + f->after_ns;
+    world_faults(w)[k].for_ns = f->for_ns;
+    world_faults(w)[k].gpu = gpu;
+    world_faults(w)[k].fault = *f;
+    world_faults(w)[k].fault.for_ns = world_faults(w)[k].fault.after_ns = 0;
+    world_plan_changed(w);
+    world_commit(&sim->store, w);
+    return 0;
+}
+
 int sim_fault(struct sim *sim, int gpu, const char *text, struct why *why)
 {
     struct fault f;
@@ -336,9 +373,12 @@ int sim_fault(struct sim *sim, int gpu, const char *text, struct why *why)
 
     if (r == 0)
         r = change_begin(sim, gpu, &c, why);
+    /* For one that waits this is a rehearsal, of which nothing is published: does it fit this board? */
     if (r == 0)
         r = gpu_fault(&c.st, gpu, &f, why);
-    return r < 0 ? r : change_commit(sim, gpu, &c);
+    if (r < 0)
+        return r;
+    return f.after_ns ? plan_fault(sim, gpu, &f, why) : change_commit(sim, gpu, &c);
 }
 
 static const char *profile_at(const void *world, int i)

@@ -564,18 +564,25 @@ void workload_spec_init(void *spec)
 
 /* --- from text ------------------------------------------------------------------------------- */
 
-/* "80:10:30s,…" as the only key of a workload: it would not survive as YAML. */
-static int read_compact_text(struct binder *b, const char *text, struct workload_spec *spec)
+/* An activity as the only key of a workload. */
+static int read_activity_alone(struct binder *b, struct ynode *value, struct workload_spec *spec)
 {
-    struct ynode key = { .text = "activity", .line = 1, .column = 1 };
-    struct ynode value = { .text = text, .line = 1, .column = 1 };
-    struct ynode *keys[] = { &key }, *values[] = { &value };
-    struct ynode map = { .kind = YNODE_MAP, .line = 1, .column = 1 };
+    struct ynode key = { .text = "activity", .line = value->line, .column = value->column };
+    struct ynode *keys[] = { &key }, *values[] = { value };
+    struct ynode map = { .kind = YNODE_MAP, .line = value->line, .column = value->column };
 
     map.keys = keys;
     map.items = values;
     map.count = 1;
     return bind_read(b, &workload_table, &map, spec);
+}
+
+/* "80:10:30s,…", which would not survive as YAML. */
+static int read_compact_text(struct binder *b, const char *text, struct workload_spec *spec)
+{
+    struct ynode value = { .text = text, .line = 1, .column = 1 };
+
+    return read_activity_alone(b, &value, spec);
 }
 
 /* An activity in brackets, with what may follow it, is the inside of a mapping. */
@@ -588,7 +595,9 @@ static int read_yaml_text(struct binder *b, const char *text, bool inside,
 
     if (r < 0)
         return r;
-    r = bind_read(b, &workload_table, doc.root, spec);
+    /* Phases in lines of their own, or a word that is none. */
+    r = doc.root && doc.root->kind != YNODE_MAP ? read_activity_alone(b, doc.root, spec)
+                                                : bind_read(b, &workload_table, doc.root, spec);
     ydoc_release(&doc);
     return r;
 }

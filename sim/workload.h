@@ -105,6 +105,7 @@ void workload_spec_init(void *spec);
  *     {activity: [{time: 1h, utilization: 80}], repeat: 5, memory: 20GiB}
  * or an activity alone:
  *     [{time: 1h, utilization: 80}, {time: 1h, utilization: 0}], repeat: 5
+ *     - {time: 1h, utilization: 80}  (and more such lines)
  *     80:10:30s,0:0:10s              (utilization : fluctuation : time, …)
  * `source` is what sentences call the text. Lists go into `arena`.
  */

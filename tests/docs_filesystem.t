@@ -317,9 +317,9 @@ usage() {
 
 usage 0 $'usage: fakegpufs paths .*examples:\n.*\n.*' 'paths --help' paths --help
 usage 0 $'usage: fakegpufs metrics .*examples:\n.*\n.*' 'metrics --help' metrics --help
-usage 64 "'--json' is not expected" 'paths --json' paths --json
+usage 64 "'--json' is not an option" 'paths --json' paths --json
 usage 64 "'extra' is not expected" 'paths with two arguments' paths --markdown extra
-usage 64 "'--json' is not expected" 'metrics --json' metrics --json
+usage 64 "'--json' is not an option" 'metrics --json' metrics --json
 is "$("$fakegpufs" paths | wc -l)" "$(("$("$fakegpufs" paths --markdown | wc -l)" - 2))" \
     'paths lists as many rows in both forms'
 is "$("$fakegpufs" paths | grep -c '[?%]')" 0 'and every placeholder has a name'

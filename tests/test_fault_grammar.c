@@ -69,13 +69,20 @@ static const struct {
     { "fallen_off_bus", NULL, { .kind = FAULT_FALLEN_OFF_BUS } },
     { "fallen_off_bus for 2m", NULL, { .kind = FAULT_FALLEN_OFF_BUS, .for_ns = 120 * S } },
     { "recover", NULL, { .kind = FAULT_RECOVER } },
+    { "recover after 1m", NULL, { .kind = FAULT_RECOVER, .after_ns = 60 * S } },
+    { "xid 79 after 10m for 30s",
+      NULL,
+      { .kind = FAULT_XID, .number = 79, .after_ns = 600 * S, .for_ns = 30 * S } },
+    { "xid 79 for 30s after 10m",
+      "xid 79 after 10m for 30s",
+      { .kind = FAULT_XID, .number = 79, .after_ns = 600 * S, .for_ns = 30 * S } },
     { "  xid \t 79\n", "xid 79", { .kind = FAULT_XID, .number = 79 } },
 };
 
 static bool same(const struct fault *a, const struct fault *b)
 {
     return a->kind == b->kind && a->which == b->which && a->number == b->number &&
-           a->factor == b->factor && a->for_ns == b->for_ns;
+           a->factor == b->factor && a->for_ns == b->for_ns && a->after_ns == b->after_ns;
 }
 
 static void test_faults(void)
@@ -156,7 +163,10 @@ static const struct {
     { "hang for 0s", ERANGE, "allowed: 1ms to 8784h" },
     { "hang for 8785h", ERANGE, "8785h is out of range" },
     { "hang for 99999999999h", ERANGE, "is too large" },
-    { "hang for 1s for 2s", EINVAL, "'hang for 1s for 2s' is not understood" },
+    { "hang for 1s for 2s", EINVAL, "'hang for 1s for 2s' has 'for' twice" },
+    { "hang after 1s after 2s", EINVAL, "'hang after 1s after 2s' has 'after' twice" },
+    { "hang after 5", EINVAL, "'5' needs a unit" },
+    { "recover after 0s", ERANGE, "0s is out of range; allowed: 1ms to" },
     { "power_brake 1", EINVAL, "allowed: power_brake [for TIME]" },
     { "nvlink", EINVAL, "allowed: nvlink [LINK] down|up [for TIME]" },
     { "nvlink 3", EINVAL, "allowed: nvlink [LINK] down|up" },

@@ -162,6 +162,50 @@ static void test_timeline(void)
     sim_free(sim);
 }
 
+/* A command's own time: the fault waits in the plan beside those of the configuration. */
+static void test_after(void)
+{
+    struct sim *sim = node_new("gpus: {count: 2, model: A100-SXM4-40GB}\n"
+                               "faults: [{at: 20s, gpu: 0, fault: xid 48}]\n");
+    struct why why = { 0 };
+    uint64_t events = sim_world(sim)->node.events;
+
+    is_int(sim_fault(sim, 0, "xid 79 after 10s for 5s", NULL), 0, "a fault that waits");
+    is_int(sim_fault(sim, 1, "thermal 3 after 10s", NULL), 0, "and another");
+    is_int((int64_t)sim_world(sim)->node.events, (int64_t)events, "are no events yet");
+    is_int(metric(sim, METRIC_XID_LAST), 0, "and change nothing");
+    sim_run(sim, 9 * SEC);
+    is_int(metric(sim, METRIC_XID_LAST), 0, "not before their time");
+    sim_run(sim, 2 * SEC);
+    is_int(metric(sim, METRIC_XID_LAST), 79, "then one happens");
+    is_int(node_parts(sim, 1, METRIC_XID_LAST), 0, "to its own GPU");
+    sim_run(sim, 5 * SEC);
+    is_int(metric(sim, METRIC_XID_LAST), 0, "for its duration");
+    sim_run(sim, 5 * SEC);
+    is_int(metric(sim, METRIC_XID_LAST), 48, "those of the configuration happen, too");
+    sim_fault(sim, 0, "recover", NULL);
+    sim_run(sim, 60 * SEC);
+    is_int(metric(sim, METRIC_XID_LAST), 0, "each once");
+    for (int i = 0; i < 100; i++) {
+        sim_fault(sim, 0, "ecc sbe 1 after 1s", NULL);
+        sim_run(sim, 2 * SEC);
+    }
+    is_int(metric(sim, METRIC_ECC_SBE_VOLATILE_TOTAL), 100, "a hundred, one after the other");
+    ok(sim_world(sim)->used[SECTION_FAULTS] <= 3, "take the room of those that are over");
+    for (int i = 0; i < 100; i++)
+        sim_fault(sim, 0, "ecc sbe 1 after 1s", NULL);
+    sim_run(sim, 2 * SEC);
+    is_int(metric(sim, METRIC_ECC_SBE_VOLATILE_TOTAL), 200, "and a hundred at once");
+    sim_fault(sim, 0, "fallen_off_bus", NULL);
+    is_int(sim_fault(sim, 0, "recover after 5s", NULL), 0, "a lost GPU may be recovered later");
+    sim_run(sim, 6 * SEC);
+    ok(!gpu_has(&world_gpus(sim_world(sim))[0], CONDITION_LOST), "and is");
+    is_int(sim_fault(sim, 0, "pages dbe 1 after 1s", &why), -EOPNOTSUPP,
+           "what the board cannot have is refused at once");
+    why_release(&why);
+    sim_free(sim);
+}
+
 static void test_modes_wait_for_a_reset(void)
 {
     struct sim *sim = node_new("gpus: [{model: A100-SXM4-40GB}, {model: T4}]\n");
@@ -197,6 +241,7 @@ int main(void)
     test_lasting_faults();
     test_fallen_off_the_bus();
     test_timeline();
+    test_after();
     test_modes_wait_for_a_reset();
     return tap_done();
 }

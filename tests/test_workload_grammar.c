@@ -78,6 +78,10 @@ static void test_the_line(void)
     phase_is(&q, 1, 3600 * S, 0);
     is_int(q.spec.repeat, 5, "… played five times");
     release(&q);
+    reads(&q, "- {time: 1h, utilization: 80}\n- {time: 1h, utilization: 0}\n");
+    phase_is(&q, 0, 3600 * NS_PER_S, 80);
+    phase_is(&q, 1, 3600 * NS_PER_S, 0);
+    release(&q);
 
     reads(&q,
           " [{time: 1h, utilization: 80},\n  {time: 1h, utilization: 0}],\n repeat: 5 # a day\n");
@@ -350,8 +354,9 @@ static void test_refusals(void)
     refused("{activity: [{time: 1s, memory: {timeline: {phases: [{time: 1s, value: 1}]}}}]}",
             EINVAL, "text:1:32: activity[0].memory: a workload has no such function; allowed:");
     refused("{devices: 0, gpus: 2}", EINVAL, "text:1:14: gives both 'devices' and 'gpus'");
-    refused("just words", EINVAL, "text:1:1: found 'just words'; allowed: a mapping");
-    refused("- a\n- b\n", EINVAL, "text:1:1: found a list; allowed: a mapping");
+    refused("just words", EINVAL,
+            "text:1:1: activity[0]: 'just words' is not a number with a unit; allowed units: %");
+    refused("- a\n- b\n", EINVAL, "text:1:3: activity[0]: found 'a'; allowed: a phase like");
 }
 
 int main(void)

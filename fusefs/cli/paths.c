@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fusefs/command.h"
+#include "fusefs/cli/command.h"
 #include "fusefs/nodes.h"
 
 /* What a token of a path stands for: see node.h. */
@@ -127,39 +127,28 @@ static void print_markdown(const struct line *line, void *into)
            line->kind);
 }
 
-static void print_help(void)
+static void add_tokens(struct text *out)
 {
-    printf(
-        "usage: fakegpufs paths [--markdown]\n\n"
-        "Lists every path below a mount point: its mode, whether it can be read or also written,\n"
-        "and its kind: file, link, device, stream, binary, or installed (on this machine).\n"
-        "Modes are those of a configuration that says nothing about them. In a path\n\n");
+    text_add(out, "\n\n");
     for (int i = 0; i < TOKENS; i++)
-        printf("  %-11s %s\n", tokens[i].name, tokens[i].what);
-    printf("\nwith --markdown as a table for a page\n\n"
-           "examples:\n  fakegpufs paths | grep ' rw '\n  fakegpufs paths --markdown\n");
+        text_addf(out, "%s  %-11s %s", i ? "\n" : "", tokens[i].name, tokens[i].what);
 }
 
-int command_paths(int argc, char **argv)
+struct options {
+    bool markdown;
+};
+
+static int run(const struct command_call *call)
 {
-    struct config_options options = { .name = "defaults" };
-    const char *option = argc > 1 ? argv[1] : "";
+    const struct options *o = call->options;
+    struct config_options how = { .name = "defaults" };
     struct why why = { 0 };
     struct config cfg;
     size_t width = 0;
 
-    if (!strcmp(option, "--help") || !strcmp(option, "-h")) {
-        print_help();
-        return 0;
-    }
-    if (argc > 2 || (argc > 1 && strcmp(option, "--markdown")))
-        return command_usage("paths", "'%s' is not expected", argv[argc - 1]);
-    if (config_parse(&cfg, "", 0, &options, &why) < 0) {
-        fprintf(stderr, "fakegpufs: %s\n", why_text(&why));
-        why_release(&why);
-        return 1;
-    }
-    if (argc > 1) {
+    if (config_parse(&cfg, "", 0, &how, &why) < 0)
+        return command_fail(&why);
+    if (o->markdown) {
         printf("| path | mode | access | kind |\n| --- | --- | --- | --- |\n");
         each_line(&cfg, print_markdown, NULL);
     } else {
@@ -169,3 +158,22 @@ int command_paths(int argc, char **argv)
     config_release(&cfg);
     return 0;
 }
+
+static const struct command_option options[] = {
+    OPTION("markdown", 0, NULL, OPTION_FLAG, struct options, markdown, "as a table for a page"),
+    { 0 },
+};
+
+const struct command command_paths = {
+    .name = "paths",
+    .summary = "list the paths of a mount",
+    .text = "Lists every path below a mount point: its mode, whether it can be read (r) or also "
+            "written (rw), and its kind: file, link, device, stream, binary, or installed (on this "
+            "machine). In a path",
+    .more = "Modes are those of a configuration that says nothing about them.",
+    .add_text = add_tokens,
+    .options = options,
+    .options_size = sizeof(struct options),
+    .examples = { "fakegpufs paths | grep ' rw '", "fakegpufs paths --markdown" },
+    .run = run,
+};

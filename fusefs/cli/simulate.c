@@ -4,23 +4,23 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fusefs/command.h"
-#include "fusefs/node_options.h"
+#include "fusefs/cli/command.h"
+#include "fusefs/cli/node_options.h"
 #include "sim/library.h"
 #include "sim/sim.h"
 #include "sim/suggest.h"
 
 struct options {
     struct node_options which;
-    const char *node, *metrics, *workload;
+    const char *metrics, *workload;
     int64_t for_ns, every_ns;
+    struct option_list at;
 };
 
 /* A command for the running node: "30s 0 power_limit 250W". */
@@ -29,10 +29,11 @@ struct action {
     const char *text;
 };
 
-enum { COLUMNS_MAX = METRIC_COUNT, ACTIONS_MAX = 256 };
+enum { COLUMNS_MAX = METRIC_COUNT, ACTIONS_MAX = OPTION_LIST_MAX };
 
 struct simulation {
-    struct options o;
+    const struct command_call *call;
+    const struct options *o;
     struct sim *sim;
     int columns[COLUMNS_MAX], column_count;
     struct action actions[ACTIONS_MAX];
@@ -41,23 +42,6 @@ struct simulation {
 
 static const char default_metrics[] =
     "utilization_gpu_percent,memory_used_bytes,clock_sm_mhz,power_usage_mw,temperature_gpu_c,throttle_reasons";
-
-static const char help[] =
-    "usage: fakegpufs simulate [OPTION …]\n\n"
-    "Runs a simulated node without a mount, as fast as it goes, and prints one CSV line per GPU and sample.\n\n"
-    "  -c, --config FILE       configuration; default: 8 A100-SXM4-40GB\n"
-    "      --node NAME         which of its nodes\n"
-    "      --gpus N            number of GPUs\n"
-    "      --model MODEL       their model\n"
-    "      --profile PROFILE   their profile, or cycle\n"
-    "      --workload TEXT     a workload, for example '{activity: 80:5:30s, memory: 10GiB}'\n"
-    "      --at 'TIME GPU CMD' a command: fault, power_limit, profile or a metric and its value; repeatable\n"
-    "      --for TIME          simulated time, default 1m\n"
-    "      --every TIME        time between samples, default 1s\n"
-    "      --metrics A,B,…     columns, or all\n\n"
-    "examples:\n"
-    "  fakegpufs simulate --gpus 2 --profile wave --for 5m --every 30s\n"
-    "  fakegpufs simulate --gpus 1 --workload '{activity: 100}' --at '20s 0 power_limit_mw 200000'\n";
 
 /* --- options --------------------------------------------------------------------------------- */
 
@@ -73,10 +57,10 @@ static int parse_columns(struct simulation *s, const char *list)
         int r = 0;
 
         if (id < 0)
-            r = command_usage("simulate", "'%s' is not a metric%s%s%s", name,
+            r = command_usage(s->call, "'%s' is not a metric%s%s%s", name,
                               near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
         else if (s->column_count == COLUMNS_MAX)
-            r = command_usage("simulate", "too many metrics");
+            r = command_usage(s->call, "too many metrics");
         if (r) {
             free(copy);
             return r;
@@ -87,108 +71,42 @@ static int parse_columns(struct simulation *s, const char *list)
     return 0;
 }
 
-static int parse_time(const char *option, const char *text, int64_t *ns)
-{
-    struct why why = { 0 };
-    int r = unit_parse(UNIT_NANOSECOND, text, UNIT_BARE_REFUSED, ns, &why);
-
-    if (r == 0 && *ns > 0)
-        return 0;
-    r = command_usage("simulate", "%s: %s", option, r < 0 ? why_text(&why) : "must be above zero");
-    why_release(&why);
-    return r;
-}
-
 /* In order of time; the order given counts for those of the same time. */
-static int add_action(struct simulation *s, char *text)
+static int add_action(struct simulation *s, const char *text)
 {
-    char *when = strsep(&text, " ");
-    struct action a = { .text = text };
+    struct action a = { .text = strchr(text, ' ') };
+    char when[64];
+    struct why why = { 0 };
     int r, i;
 
-    if (!text || s->action_count == ACTIONS_MAX)
-        return command_usage("simulate", text ? "too many --at" : "--at takes 'TIME GPU COMMAND'");
-    r = parse_time("--at", when, &a.at_ns);
+    if (!a.text || a.text - text >= (ptrdiff_t)sizeof(when))
+        return command_usage(s->call, "--at takes 'TIME GPU COMMAND'");
+    snprintf(when, sizeof(when), "%.*s", (int)(a.text++ - text), text);
+    if (unit_parse(UNIT_NANOSECOND, when, UNIT_BARE_REFUSED, &a.at_ns, &why) < 0) {
+        r = command_usage(s->call, "--at: %s", why_text(&why));
+        why_release(&why);
+        return r;
+    }
     for (i = s->action_count++; i > 0 && s->actions[i - 1].at_ns > a.at_ns; i--)
         s->actions[i] = s->actions[i - 1];
     s->actions[i] = a;
-    return r;
+    return 0;
 }
 
-static int parse_options(struct simulation *s, int argc, char **argv)
+static int read_options(struct simulation *s)
 {
-    enum { NODE = 256, GPUS, MODEL, PROFILE, WORKLOAD, AT, FOR, EVERY, METRICS };
-    static const struct option longs[] = {
-        { "config", required_argument, NULL, 'c' },
-        { "node", required_argument, NULL, NODE },
-        { "gpus", required_argument, NULL, GPUS },
-        { "model", required_argument, NULL, MODEL },
-        { "profile", required_argument, NULL, PROFILE },
-        { "workload", required_argument, NULL, WORKLOAD },
-        { "at", required_argument, NULL, AT },
-        { "for", required_argument, NULL, FOR },
-        { "every", required_argument, NULL, EVERY },
-        { "metrics", required_argument, NULL, METRICS },
-        { "help", no_argument, NULL, 'h' },
-        { 0 },
-    };
-    struct options *o = &s->o;
-    int c, r = 0;
+    int r = node_options_check(s->call, &s->o->which);
 
-    *o = (struct options){ .for_ns = 60 * NS_PER_S,
-                           .every_ns = NS_PER_S,
-                           .metrics = default_metrics };
-    opterr = 0;
-    while (r == 0 && (c = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
-        switch (c) {
-        case 'c':
-            o->which.config = optarg;
-            break;
-        case NODE:
-            o->node = optarg;
-            break;
-        case GPUS:
-            o->which.gpus = optarg;
-            break;
-        case MODEL:
-            o->which.model = optarg;
-            break;
-        case PROFILE:
-            o->which.profile = optarg;
-            break;
-        case WORKLOAD:
-            o->workload = optarg;
-            break;
-        case METRICS:
-            o->metrics = optarg;
-            break;
-        case AT:
-            r = add_action(s, optarg);
-            break;
-        case FOR:
-            r = parse_time("--for", optarg, &o->for_ns);
-            break;
-        case EVERY:
-            r = parse_time("--every", optarg, &o->every_ns);
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        default:
-            return command_usage("simulate", "'%s' is not an option, or lacks its argument",
-                                 argv[optind - 1]);
-        }
-    }
-    if (r == 0 && optind < argc)
-        return command_usage("simulate", "'%s' is not expected", argv[optind]);
-    return r ? r : parse_columns(s, o->metrics);
+    for (int i = 0; r == 0 && i < s->o->at.count; i++)
+        r = add_action(s, s->o->at.items[i]);
+    return r ? r : parse_columns(s, s->o->metrics);
 }
 
 /* --- the node -------------------------------------------------------------------------------- */
 
 static int load_config(const struct options *o, struct config *cfg, struct why *why)
 {
-    struct config_options how = { .node = o->node, .environment = environ };
+    struct config_options how = { .environment = environ };
 
     return node_options_load(&o->which, &how, cfg, why);
 }
@@ -197,7 +115,7 @@ static int add_workload(struct simulation *s, struct why *why)
 {
     struct arena arena = ARENA_INIT;
     struct workload_spec spec;
-    int r = workload_parse(&spec, "--workload", s->o.workload, &arena, why);
+    int r = workload_parse(&spec, "--workload", s->o->workload, &arena, why);
 
     if (r == 0 && !*spec.name)
         strcpy(spec.name, "workload");
@@ -210,7 +128,7 @@ static int add_workload(struct simulation *s, struct why *why)
 static int start(struct simulation *s, struct why *why)
 {
     struct config cfg;
-    int r = load_config(&s->o, &cfg, why);
+    int r = load_config(s->o, &cfg, why);
 
     if (r < 0)
         return r;
@@ -218,7 +136,7 @@ static int start(struct simulation *s, struct why *why)
     config_release(&cfg);
     if (!s->sim)
         return -EINVAL;
-    return s->o.workload ? add_workload(s, why) : 0;
+    return s->o->workload ? add_workload(s, why) : 0;
 }
 
 /* --- commands along the way ------------------------------------------------------------------ */
@@ -291,7 +209,7 @@ static void print_sample(const struct simulation *s)
     text_release(&line);
 }
 
-static int run(struct simulation *s, struct why *why)
+static int play(struct simulation *s, struct why *why)
 {
     int64_t next = 0;
 
@@ -307,28 +225,60 @@ static int run(struct simulation *s, struct why *why)
         }
         if (now >= next) {
             print_sample(s);
-            next += s->o.every_ns;
+            next += s->o->every_ns;
         }
-        if (now >= s->o.for_ns)
+        if (now >= s->o->for_ns)
             return 0;
         sim_step(s->sim);
     }
 }
 
-int command_simulate(int argc, char **argv)
+static int run(const struct command_call *call)
 {
-    struct simulation s = { 0 };
+    struct simulation s = { .call = call, .o = call->options };
     struct why why = { 0 };
-    int r = parse_options(&s, argc, argv);
+    int r = read_options(&s);
 
     if (r)
-        return r < 0 ? 0 : r;
+        return r;
     r = start(&s, &why);
     if (r == 0)
-        r = run(&s, &why);
-    if (r < 0)
-        fprintf(stderr, "fakegpufs simulate: %s\n", why_text(&why));
-    why_release(&why);
+        r = play(&s, &why);
     sim_free(s.sim);
-    return r < 0 ? 1 : 0;
+    return r < 0 ? command_fail(&why) : 0;
 }
+
+static const struct options defaults = {
+    .for_ns = 60 * NS_PER_S,
+    .every_ns = NS_PER_S,
+    .metrics = default_metrics,
+};
+
+static const struct command_option options[] = {
+    NODE_OPTIONS(struct options, which),
+    OPTION("workload", 0, "TEXT", OPTION_TEXT, struct options, workload,
+           "'{activity: 80:5:30s, memory: 10GiB}'"),
+    OPTION("at", 0, "TEXT", OPTION_EACH, struct options, at,
+           "'TIME GPU COMMAND'; any number of them"),
+    OPTION("for", 0, "TIME", OPTION_TIME, struct options, for_ns, "simulated time, default 1m"),
+    OPTION("every", 0, "TIME", OPTION_TIME, struct options, every_ns,
+           "time between samples, default 1s"),
+    OPTION("metrics", 0, "A,B,…", OPTION_TEXT, struct options, metrics, "columns, or all",
+           .complete = COMPLETE_METRIC),
+    { 0 },
+};
+
+const struct command command_simulate = {
+    .name = "simulate",
+    .summary = "run a node without a mount and print its metrics as CSV",
+    .text =
+        "Runs a simulated node without a mount, as fast as it goes, and prints one CSV line per "
+        "GPU and sample. A COMMAND of --at is fault, power_limit, profile or a metric, and its "
+        "value.",
+    .options = options,
+    .options_size = sizeof(struct options),
+    .defaults = &defaults,
+    .examples = { "fakegpufs simulate --gpus 2 --profile wave --for 5m --every 30s",
+                  "fakegpufs simulate --gpus 1 --at '20s 0 power_limit_mw 200000'" },
+    .run = run,
+};

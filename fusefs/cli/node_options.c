@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "fusefs/node_options.h"
+#include "fusefs/cli/node_options.h"
 
-#include <errno.h>
+#include <stdlib.h>
 
 /* The options as a configuration of their own, so that they are read and refused like one. */
 static void options_yaml(const struct node_options *o, struct text *out)
@@ -19,14 +19,20 @@ static void options_yaml(const struct node_options *o, struct text *out)
     text_add(out, "\n");
 }
 
+int node_options_check(const struct command_call *call, const struct node_options *o)
+{
+    if (o->config && (o->gpus || o->model || o->profile))
+        return command_usage(call, "--gpus, --model and --profile are for use without --config");
+    return 0;
+}
+
 int node_options_load(const struct node_options *o, struct config_options *how, struct config *cfg,
                       struct why *why)
 {
     struct text yaml = TEXT_INIT;
     int r;
 
-    if (o->config && (o->gpus || o->model || o->profile))
-        return why_set(why, EINVAL, "--gpus, --model and --profile are for use without --config");
+    how->node = o->node ? o->node : getenv("NODE_NAME");
     if (o->config)
         return config_load(cfg, o->config, how, why);
     how->name = "options";

@@ -1,0 +1,39 @@
+/*
+ * Node options: which node a command is about, from a file or from a few options.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FUSEFS_CLI_NODE_OPTIONS_H
+#define FUSEFS_CLI_NODE_OPTIONS_H
+
+#include "fusefs/cli/command.h"
+#include "sim/config.h"
+
+struct node_options {
+    const char *config; /* a file; NULL: the options below, each of which may be NULL */
+    const char *gpus, *model, *profile;
+    const char *node;
+};
+
+/* clang-format off */
+/* Their rows; `which` is the struct node_options of the command's own `type`. */
+#define NODE_OPTIONS(type, which)                                                                   \
+    OPTION("config", 'c', "FILE", OPTION_TEXT, type, which.config,                                  \
+           "configuration; default: 8 A100-SXM4-40GB", .complete = COMPLETE_FILE),                  \
+    OPTION("node", 0, "NAME", OPTION_TEXT, type, which.node,                                        \
+           "which of its nodes; default: $NODE_NAME"),                                              \
+    OPTION("gpus", 0, "N", OPTION_TEXT, type, which.gpus, "number of GPUs, without --config"),      \
+    OPTION("model", 0, "MODEL", OPTION_TEXT, type, which.model, "their model, without --config",    \
+           .complete = COMPLETE_MODEL),                                                             \
+    OPTION("profile", 0, "PROFILE", OPTION_TEXT, type, which.profile,                               \
+           "their profile, or cycle, without --config", .complete = COMPLETE_PROFILE)
+/* clang-format on */
+
+/* 0, or EXIT_USAGE after a sentence where they contradict each other. */
+int node_options_check(const struct command_call *call, const struct node_options *options);
+
+/* Reads the configuration. `how` gets the name for sentences where there is no file. */
+int node_options_load(const struct node_options *options, struct config_options *how,
+                      struct config *cfg, struct why *why);
+
+#endif

@@ -18,6 +18,9 @@ struct nvlink {
     unsigned int crc_flit, crc_data, replay, recovery;
 };
 
+/* False: the line is none. */
+bool nvlink_parse(const char *line, struct nvlink *link);
+
 /* Link `number`; NVML_ERROR_NOT_SUPPORTED where the GPU has none, NVML_ERROR_INVALID_ARGUMENT behind its last. */
 nvmlReturn_t nvlink_read(nvmlDevice_t device, unsigned int number, struct nvlink *link);
 

@@ -70,45 +70,46 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(nvmlDevice_t device, unsigned i
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t give_profile(const struct mig_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
+static void fill_profile(const struct mig_profile *p, nvmlGpuInstanceProfileInfo_v2_t *info)
 {
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (info->version != NVML_STRUCT_VERSION(sizeof(*info), 2))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    *info = (nvmlGpuInstanceProfileInfo_v2_t){ info->version,
-                                               p->id,
-                                               0,
-                                               p->slices,
-                                               p->count,
-                                               p->multiprocessors,
-                                               p->copy,
-                                               p->decoders,
-                                               p->encoders,
-                                               p->jpeg,
-                                               p->ofa,
-                                               p->memory_bytes >> 20,
-                                               "" };
+    *info = (nvmlGpuInstanceProfileInfo_v2_t){ .version = info->version,
+                                               .id = p->id,
+                                               .sliceCount = p->slices,
+                                               .instanceCount = p->count,
+                                               .multiprocessorCount = p->multiprocessors,
+                                               .copyEngineCount = p->copy,
+                                               .decoderCount = p->decoders,
+                                               .encoderCount = p->encoders,
+                                               .jpegCount = p->jpeg,
+                                               .ofaCount = p->ofa,
+                                               .memorySizeMB = p->memory_bytes >> 20 };
     snprintf(info->name, sizeof(info->name), "MIG %s", p->name);
-    return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfoV(nvmlDevice_t device, unsigned int number,
                                                   nvmlGpuInstanceProfileInfo_v2_t *info)
 {
     struct mig_profile p;
-    nvmlReturn_t result = find_profile_number(device, number, &p);
+    nvmlReturn_t result = STRUCT_CHECK(info, 2);
 
-    return result == NVML_SUCCESS ? give_profile(&p, info) : result;
+    if (result == NVML_SUCCESS)
+        result = find_profile_number(device, number, &p);
+    if (result == NVML_SUCCESS)
+        fill_profile(&p, info);
+    return result;
 }
 
 nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfoByIdV(nvmlDevice_t device, unsigned int id,
                                                       nvmlGpuInstanceProfileInfo_v2_t *info)
 {
     struct mig_profile p;
-    nvmlReturn_t result = mig_find_profile_id(device, id, &p);
+    nvmlReturn_t result = STRUCT_CHECK(info, 2);
 
-    return result == NVML_SUCCESS ? give_profile(&p, info) : result;
+    if (result == NVML_SUCCESS)
+        result = mig_find_profile_id(device, id, &p);
+    if (result == NVML_SUCCESS)
+        fill_profile(&p, info);
+    return result;
 }
 
 nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements_v2(nvmlDevice_t device, unsigned int id,

@@ -12,7 +12,7 @@
 
 /* --- links ----------------------------------------------------------------------------------- */
 
-bool nvlink_parse(const char *line, struct nvlink *l)
+static bool parse_link(const char *line, struct nvlink *l)
 {
     return sscanf(line, "%u %u %llu %7s %d %u %31s %llu %llu %u %u %u %u", &l->number, &l->up,
                   &l->bytes_per_second, l->peer, &l->peer_number, &l->peer_link, l->peer_bus_id,
@@ -20,20 +20,35 @@ bool nvlink_parse(const char *line, struct nvlink *l)
                   &l->recovery) == 13;
 }
 
+nvmlReturn_t nvlink_read_all(nvmlDevice_t device, struct nvlink *links, unsigned int *count)
+{
+    struct table t;
+    nvmlReturn_t result = device_text(device, "nvlinks", t.text, sizeof(t.text));
+    char *line;
+
+    *count = 0;
+    if (result != NVML_SUCCESS)
+        return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_NOT_SUPPORTED : result;
+    t.rest = t.text;
+    while (*count < NVML_NVLINK_MAX_LINKS && (line = table_line(&t.rest)))
+        *count += parse_link(line, &links[*count]);
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvlink_read(nvmlDevice_t device, unsigned int number, struct nvlink *link)
 {
-    char text[TABLE_BYTES], *rest = text, *line;
-    nvmlReturn_t result = device_text(device, "nvlinks", text, sizeof(text));
+    struct nvlink links[NVML_NVLINK_MAX_LINKS];
+    unsigned int count;
+    nvmlReturn_t result = nvlink_read_all(device, links, &count);
 
-    if (result == NVML_ERROR_NOT_FOUND)
-        return number < NVML_NVLINK_MAX_LINKS ? NVML_ERROR_NOT_SUPPORTED
-                                              : NVML_ERROR_INVALID_ARGUMENT;
+    if (number >= NVML_NVLINK_MAX_LINKS)
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
     if (result != NVML_SUCCESS)
         return result;
-    while ((line = table_line(&rest)))
-        if (nvlink_parse(line, link) && link->number == number)
-            return NVML_SUCCESS;
-    return NVML_ERROR_INVALID_ARGUMENT;
+    if (number >= count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *link = links[number];
+    return NVML_SUCCESS;
 }
 
 /* Models speak of NVLink 3; NVML counts the versions 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0. */

@@ -1147,6 +1147,7 @@ nvmlReturn_t nvmlDeviceClearAccountingPids(nvmlDevice_t device);
 
 /* Fields: values by number, each the same as the function that gives it */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values);
+nvmlReturn_t nvmlDeviceClearFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values);
 
 /* Samples: a short history of a GPU */
 nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long after_us, nvmlValueType_t *value_type, unsigned int *count, nvmlSample_t *samples);

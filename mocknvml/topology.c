@@ -14,21 +14,21 @@
 
 /* --- who reaches whom ------------------------------------------------------------------------ */
 
-/* Whether a link that is up leads from one GPU to the other, or both to switches. */
+/* Whether a link that is up leads from one GPU to the other, or links of both to switches. */
 static bool are_linked(nvmlDevice_t one, nvmlDevice_t other)
 {
-    char text[TABLE_BYTES], *rest = text, *line;
-    struct nvlink link, far;
+    struct nvlink near[NVML_NVLINK_MAX_LINKS], far[NVML_NVLINK_MAX_LINKS];
+    unsigned int count, far_count;
 
-    if (device_text(one, "nvlinks", text, sizeof(text)) != NVML_SUCCESS)
+    if (nvlink_read_all(one, near, &count) != NVML_SUCCESS ||
+        nvlink_read_all(other, far, &far_count) != NVML_SUCCESS)
         return false;
-    while ((line = table_line(&rest))) {
-        if (!nvlink_parse(line, &link) || !link.up)
+    for (unsigned int l = 0; l < count; l++) {
+        if (!near[l].up)
             continue;
-        if (!strcmp(link.peer, "gpu") && link.peer_number == atomic_load(&other->index))
+        if (!strcmp(near[l].peer, "gpu") && near[l].peer_number == atomic_load(&other->index))
             return true;
-        if (!strcmp(link.peer, "switch") && nvlink_read(other, link.number, &far) == NVML_SUCCESS &&
-            far.up)
+        if (!strcmp(near[l].peer, "switch") && l < far_count && far[l].up)
             return true;
     }
     return false;

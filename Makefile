@@ -143,7 +143,7 @@ $(BUILD)/tests/nvml_calls.inc: tests/nvml_calls.sh mocknvml/nvml.h
 # The library itself, with a look at everything it reads.
 $(BUILD)/tests/test_nvml_files: $(BUILD)/tests/test_nvml_files.o $(TAP) $(PIC_OBJS)
 	$(call say,LINK)
-	$(Q)$(LINK) $(foreach f,metric_read reader_gpu reader_node reader_text reader_write reader_open_file,-Wl$(comma)--wrap=$(f)) \
+	$(Q)$(LINK) $(foreach f,metric_read reader_gpu reader_node reader_history reader_text reader_write reader_open_file,-Wl$(comma)--wrap=$(f)) \
 	    -o $@ $^ -lpthread -lm
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBFUSEFS) $(LIBSIM)

@@ -198,28 +198,50 @@ nvmlReturn_t nvmlDeviceModifyDrainState(nvmlPciInfo_t *pci, nvmlEnableState_t st
                : write_number(device, "control/drain", state);
 }
 
-/* The kernel would take the GPU off its bus or look for one: the mount's GPUs are as they are configured. */
-static nvmlReturn_t hot_plug(const nvmlPciInfo_t *pci)
+/* Off its bus as if it had fallen, when nobody uses it. */
+nvmlReturn_t nvmlDeviceRemoveGpu(nvmlPciInfo_t *pci)
 {
+    unsigned int processes = 0;
     nvmlDevice_t device;
     nvmlReturn_t result = drained_device(pci, &device);
 
-    return result == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : result;
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetComputeRunningProcesses_v3(device, &processes, NULL);
+    if (result == NVML_ERROR_INSUFFICIENT_SIZE)
+        return NVML_ERROR_IN_USE;
+    return result == NVML_SUCCESS ? device_write(device, "control/fault", "fallen_off_bus")
+                                  : result;
 }
 
-nvmlReturn_t nvmlDeviceRemoveGpu(nvmlPciInfo_t *pci)
-{
-    return hot_plug(pci);
-}
-
+/* What is asked of the GPU and of its link makes no difference here. */
 nvmlReturn_t nvmlDeviceRemoveGpu_v2(nvmlPciInfo_t *pci, unsigned int gpu_state,
                                     unsigned int link_state)
 {
     (void)gpu_state, (void)link_state;
-    return hot_plug(pci);
+    return nvmlDeviceRemoveGpu(pci);
 }
 
+/* Brings back what is gone from that address; nothing new is found where all is there. */
 nvmlReturn_t nvmlDeviceDiscoverGpus(nvmlPciInfo_t *pci)
 {
-    return hot_plug(pci);
+    nvmlDevice_t device;
+    struct reader_node node;
+    nvmlReturn_t result = drained_device(pci, &device);
+
+    if (result != NVML_ERROR_INVALID_ARGUMENT || !pci)
+        return result;
+    result = node_read(&node);
+    for (int i = 0; result == NVML_SUCCESS && i < node.gpu_count; i++) {
+        unsigned int domain, bus, slot;
+        char path[64], text[32];
+
+        snprintf(path, sizeof(path), "gpus/%d/identity/bus_id", i);
+        if (root_text(path, text, sizeof(text)) == NVML_SUCCESS &&
+            sscanf(text, "%x:%x:%x", &domain, &bus, &slot) == 3 && domain == pci->domain &&
+            bus == pci->bus && slot == pci->device) {
+            snprintf(path, sizeof(path), "gpus/%d/control/fault", i);
+            return root_write(path, "recover");
+        }
+    }
+    return result == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : result;
 }

@@ -393,10 +393,23 @@ nvmlReturn_t device_text(nvmlDevice_t device, const char *path, char *buf, size_
     return root_text(file, buf, size);
 }
 
+nvmlReturn_t root_write(const char *path, const char *text)
+{
+    nvmlReturn_t checked = library_check();
+    unsigned int place;
+    int result;
+
+    if (checked != NVML_SUCCESS)
+        return checked;
+    place = lock_shared();
+    result = library.reader ? reader_write(library.reader, path, text) : -ENOTCONN;
+    unlock_shared(place);
+    return nvml_error(result);
+}
+
 nvmlReturn_t device_write(nvmlDevice_t device, const char *path, const char *text)
 {
     nvmlReturn_t result = device_check(device);
-    unsigned int place;
     char file[128];
 
     if (result != NVML_SUCCESS)
@@ -404,10 +417,7 @@ nvmlReturn_t device_write(nvmlDevice_t device, const char *path, const char *tex
     if (device->parent)
         return NVML_ERROR_NOT_SUPPORTED;
     gpu_path(device, path, file, sizeof(file));
-    place = lock_shared();
-    result = nvml_error(library.reader ? reader_write(library.reader, file, text) : -ENOTCONN);
-    unlock_shared(place);
-    return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_NOT_SUPPORTED : result;
+    return root_write(file, text);
 }
 
 nvmlReturn_t root_open(const char *path, int *fd)

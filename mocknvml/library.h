@@ -110,6 +110,7 @@ nvmlReturn_t device_write(nvmlDevice_t device, const char *path, const char *tex
 
 /* A file below the root. */
 nvmlReturn_t root_text(const char *path, char *buf, size_t size);
+nvmlReturn_t root_write(const char *path, const char *text);
 
 /* Opens a file below the root; the descriptor is the caller's. */
 nvmlReturn_t root_open(const char *path, int *fd);

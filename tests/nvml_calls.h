@@ -75,6 +75,7 @@ static inline void make_arguments(const struct call *call, const struct handles 
             a[i] = (uintptr_t)rooms[i];
             break;
         case 'p':
+        case 't':
             a[i] = (uintptr_t)rooms[i];
             break;
         }

@@ -5,7 +5,7 @@
 #     CALL(name, "kinds of its arguments", version of the structure it takes or 0)
 #
 # A kind is one letter: d device, g GPU instance, c compute instance, e event set, m GPM sample, i number,
-# v structure with a version, p any other pointer.
+# v structure with a version, t room for a text, p any other pointer.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -31,7 +31,7 @@ awk '
                 number = match(type, /_v[0-9]_t$/) ? substr(type, RSTART + 2, 1) : 1
                 version = type ~ /^nvmlGpm/ ? number : "NVML_STRUCT_VERSION(sizeof(" type "), " number ")"
                 kinds = kinds "v"
-            } else if (pointer) kinds = kinds "p"
+            } else if (pointer) kinds = kinds (type == "char" && list[i] !~ /const/ ? "t" : "p")
             else if (type == "nvmlDevice_t") kinds = kinds "d"
             else if (type == "nvmlGpuInstance_t") kinds = kinds "g"
             else if (type == "nvmlComputeInstance_t") kinds = kinds "c"

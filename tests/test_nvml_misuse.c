@@ -141,7 +141,9 @@ static void all_wrong_arguments(int index)
 
     is_int(NVML(nvmlDeviceGetHandleByIndex_v2)((unsigned)index, &h.device), NVML_SUCCESS, "GPU %d",
            index);
-    if (NVML(nvmlDeviceGetGpuInstanceById)(h.device, 1, &h.gpu_instance) == NVML_SUCCESS)
+    for (unsigned int gi = 0; gi < 15 && !h.gpu_instance; gi++)
+        NVML(nvmlDeviceGetGpuInstanceById)(h.device, gi, &h.gpu_instance);
+    if (h.gpu_instance)
         NVML(nvmlGpuInstanceGetComputeInstanceById)(h.gpu_instance, 0, &h.compute_instance);
     NVML(nvmlEventSetCreate)(&h.events);
     NVML(nvmlGpmSampleAlloc)(&h.sample);

@@ -4,22 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <dlfcn.h>
-
-#include "tests/mounted.h"
 #include "tests/nvml_calls.h"
-
-static void *library;
-
-static void *symbol(const char *name)
-{
-    void *found = dlsym(library, name);
-
-    if (!found)
-        bail("there is no %s", name);
-    return found;
-}
-#define NVML(name) ((__typeof__(&name))symbol(#name))
+#include "tests/nvml_library.h"
 
 static bool is_one_of(const char *name, const char *const *names)
 {
@@ -43,7 +29,7 @@ static void uninitialized(void)
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (!is_one_of(names[i], others))
-            is_int(invoke(symbol(names[i]), nothing), NVML_ERROR_UNINITIALIZED,
+            is_int(invoke(nvml_symbol(names[i]), nothing), NVML_ERROR_UNINITIALIZED,
                    "%s before init says that", names[i]);
 }
 
@@ -95,7 +81,7 @@ static nvmlReturn_t with(const struct call *call, const struct handles *h, int i
 
     make_arguments(call, h, a);
     a[i] = (uintptr_t)other;
-    return invoke(symbol(call->name), a);
+    return invoke(nvml_symbol(call->name), a);
 }
 
 static void wrong_version(const struct call *call, const struct handles *h, int i)
@@ -106,7 +92,7 @@ static void wrong_version(const struct call *call, const struct handles *h, int 
     for (size_t v = 0; v < sizeof(versions) / sizeof(versions[0]); v++) {
         make_arguments(call, h, a);
         memcpy(rooms[i], &versions[v], sizeof(versions[v]));
-        is_int(invoke(symbol(call->name), a), NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+        is_int(invoke(nvml_symbol(call->name), a), NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
                "%s: %#x is no version", call->name, versions[v]);
     }
 }
@@ -184,16 +170,7 @@ static void stale_handles(void)
 
 int main(void)
 {
-    char path[4096];
-    const char *build = getenv("BUILD");
-
-    snprintf(path, sizeof(path), "%s/libnvidia-ml.so.1", build ? build : "build");
-    mounted_up("--dev", "null", "--config", "tests/nvml_node.yaml");
-    setenv("FAKEGPUFS_ROOT", mounted.root, 1);
-    unsetenv("NVIDIA_VISIBLE_DEVICES");
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        bail("%s", dlerror());
+    nvml_load("tests/nvml_node.yaml");
     uninitialized();
     is_int(NVML(nvmlInit_v2)(), NVML_SUCCESS, "init");
     is_int(file_put("gpus/0/mig/instances", "create 1g.5gb"), 0, "a MIG device");

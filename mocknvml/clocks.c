@@ -167,7 +167,7 @@ nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, nvmlClockType
                                               unsigned int *max)
 {
     struct clock_row row;
-    nvmlReturn_t result = answer_check(min ? max : NULL);
+    nvmlReturn_t result = arguments_check(min && max);
 
     if (result == NVML_SUCCESS)
         result = first_clocks(device, &row);
@@ -287,7 +287,7 @@ static nvmlReturn_t get_offset_range(nvmlDevice_t device, int which, int *min, i
     static const char *const names[2][2] = { { "sm_offset_min_mhz", "sm_offset_max_mhz" },
                                              { "memory_offset_min_mhz", "memory_offset_max_mhz" } };
     int64_t supported, low, high;
-    nvmlReturn_t result = answer_check(min ? max : NULL);
+    nvmlReturn_t result = arguments_check(min && max);
 
     if (result == NVML_SUCCESS)
         result = device_fact(device, "clock_offsets", &supported);

@@ -94,7 +94,7 @@ static const void *const slots[SLOTS] = {
 
 nvmlReturn_t nvmlInternalGetExportTable(const void **table, const void *id)
 {
-    nvmlReturn_t result = answer_check(id ? table : NULL);
+    nvmlReturn_t result = arguments_check(id && table);
 
     if (result != NVML_SUCCESS)
         return result;

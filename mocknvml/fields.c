@@ -410,7 +410,7 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
 {
     struct reader_gpu gpu;
     struct asking a = { .device = device, .sample = &gpu.sample };
-    nvmlReturn_t result = answer_check(count > 0 ? values : NULL);
+    nvmlReturn_t result = arguments_check(count > 0 && values);
 
     if (result == NVML_SUCCESS)
         result = device_read_gpu(device, &gpu);
@@ -440,7 +440,7 @@ static nvmlReturn_t clear_field(nvmlDevice_t device, const nvmlFieldValue_t *fie
 
 nvmlReturn_t nvmlDeviceClearFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
 {
-    nvmlReturn_t result = answer_check(count > 0 ? values : NULL);
+    nvmlReturn_t result = arguments_check(count > 0 && values);
 
     if (result == NVML_SUCCESS)
         result = device_check(device);

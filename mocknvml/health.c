@@ -222,7 +222,7 @@ nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *correc
                                        METRIC_REMAPPED_ROWS_UNCORRECTABLE_TOTAL,
                                        METRIC_REMAPPED_ROWS_PENDING, METRIC_REMAPPED_ROWS_FAILURE };
     struct reader_gpu gpu;
-    nvmlReturn_t result = answer_check(correctable && uncorrectable && pending ? failure : NULL);
+    nvmlReturn_t result = arguments_check(correctable && uncorrectable && pending && failure);
     int64_t values[4];
 
     if (result == NVML_SUCCESS)

@@ -106,7 +106,7 @@ nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t device, unsigned int *is_
                                           unsigned int *is_default)
 {
     char text[64];
-    nvmlReturn_t result = answer_check(is_on ? is_default : NULL);
+    nvmlReturn_t result = arguments_check(is_on && is_default);
 
     if (result == NVML_SUCCESS)
         result = device_identity(device, IDENTITY_GSP_FIRMWARE_VERSION, text, sizeof(text));
@@ -163,7 +163,7 @@ nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t device, unsigned int *bits
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 {
     char text[32];
-    nvmlReturn_t result = answer_check(major ? minor : NULL);
+    nvmlReturn_t result = arguments_check(major && minor);
 
     if (result == NVML_SUCCESS)
         result = device_identity(device, IDENTITY_COMPUTE_CAPABILITY, text, sizeof(text));

@@ -133,7 +133,10 @@ nvmlReturn_t device_fact(nvmlDevice_t device, const char *name, int64_t *value);
 
 /* --- arguments ------------------------------------------------------------------------------- */
 
-/* Initialized, and there is somewhere to put the answer. */
+/* Initialized, and the arguments are good: looked at before the device is, as the driver's library does. */
+nvmlReturn_t arguments_check(bool good);
+
+/* The same, when all it needs is somewhere to put the answer. */
 nvmlReturn_t answer_check(const void *answer);
 
 /* The same for a structure that begins with its version. */

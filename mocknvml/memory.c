@@ -199,7 +199,7 @@ nvmlReturn_t nvmlDeviceGetEncoderCapacity(nvmlDevice_t device, nvmlEncoderType_t
 nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessions,
                                        unsigned int *fps, unsigned int *latency_us)
 {
-    nvmlReturn_t result = answer_check(sessions && fps ? latency_us : NULL);
+    nvmlReturn_t result = arguments_check(sessions && fps && latency_us);
 
     if (result == NVML_SUCCESS)
         result = device_check(device);

@@ -31,7 +31,7 @@ nvmlReturn_t nvmlDeviceGetGpuInstances(nvmlDevice_t device, unsigned int id,
     struct table t;
     struct mig_instance i;
     struct list list = { instances, sizeof(*instances), ~0u, 0 };
-    nvmlReturn_t result = answer_check(instances ? count : NULL);
+    nvmlReturn_t result = arguments_check(instances && count);
 
     if (result == NVML_SUCCESS)
         result = mig_find_profile_id(device, id, &p);
@@ -283,7 +283,7 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t instance, unsi
     struct table t;
     struct mig_instance i;
     struct list list = { computes, sizeof(*computes), ~0u, 0 };
-    nvmlReturn_t result = answer_check(computes ? count : NULL);
+    nvmlReturn_t result = arguments_check(computes && count);
 
     if (result == NVML_SUCCESS)
         result = check_instance(instance, &i);

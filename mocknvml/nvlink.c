@@ -184,7 +184,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkUtilizationCounter(nvmlDevice_t device, unsigned
                                                    unsigned long long *tx)
 {
     struct counter c;
-    nvmlReturn_t result = answer_check(rx ? tx : NULL);
+    nvmlReturn_t result = arguments_check(rx && tx);
 
     if (result == NVML_SUCCESS)
         result = read_counter(device, number, counter, &c);

@@ -119,7 +119,7 @@ static nvmlReturn_t find_device(enum identity id,
                                 const void *wanted, nvmlDevice_t *device)
 {
     unsigned int count;
-    nvmlReturn_t result = answer_check(wanted ? device : NULL);
+    nvmlReturn_t result = arguments_check(wanted && device);
     char text[128];
 
     if (result == NVML_SUCCESS)

@@ -12,9 +12,14 @@
 
 /* --- arguments ------------------------------------------------------------------------------- */
 
+nvmlReturn_t arguments_check(bool good)
+{
+    return library_refuse(good ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT);
+}
+
 nvmlReturn_t answer_check(const void *answer)
 {
-    return library_refuse(answer ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT);
+    return arguments_check(answer != NULL);
 }
 
 /* The version is the first field of every structure that has one. */

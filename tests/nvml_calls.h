@@ -22,9 +22,9 @@ struct call {
 };
 
 static const struct call calls[] = {
-#define CALL(name, kinds, version) { #name, kinds, version },
+#define ROW(name, kinds, version) { #name, kinds, version },
 #include "nvml_calls.inc"
-#undef CALL
+#undef ROW
 };
 
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };

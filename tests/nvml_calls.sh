@@ -2,7 +2,7 @@
 #
 # Prints a row for every function that mocknvml/nvml.h declares, for tests that call all of them:
 #
-#     CALL(name, "kinds of its arguments", version of the structure it takes or 0)
+#     ROW(name, "kinds of its arguments", version of the structure it takes or 0)
 #
 # A kind is one letter: d device, g GPU instance, c compute instance, e event set, m GPM sample, i number,
 # v structure with a version, t room for a text, p any other pointer.
@@ -39,5 +39,5 @@ awk '
             else if (type == "nvmlGpmSample_t") kinds = kinds "m"
             else kinds = kinds "i"
         }
-        printf "CALL(%s, \"%s\", %s)\n", name, kinds, version
+        printf "ROW(%s, \"%s\", %s)\n", name, kinds, version
     }' "$1"

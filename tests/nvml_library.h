@@ -1,32 +1,16 @@
 /*
- * Nvml_library: the mock NVML loaded as programs load it, against a mount of the test's own.
+ * Nvml_library: the mock NVML against a mount of the test's own.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef TESTS_NVML_LIBRARY_H
 #define TESTS_NVML_LIBRARY_H
 
-#include <dlfcn.h>
-
-#include "mocknvml/nvml.h"
 #include "tests/mounted.h"
-
-static void *nvml_handle;
-
-static inline void *nvml_symbol(const char *name)
-{
-    void *found = dlsym(nvml_handle, name);
-
-    if (!found)
-        bail("there is no %s", name);
-    return found;
-}
-
-/* NVML(nvmlX)(…) is the library's function, with the type that the header gives it. */
-#define NVML(name) ((__typeof__(&name))nvml_symbol(#name))
+#include "tests/nvml_loaded.h"
 
 /* Mounts the node of that configuration and loads the library, which is not initialized yet. */
-static inline void nvml_load(const char *config)
+static inline void nvml_mount(const char *config)
 {
     const char *build = getenv("BUILD");
     char path[4096];
@@ -35,16 +19,14 @@ static inline void nvml_load(const char *config)
     mounted_up("--dev", "null", "--config", config);
     setenv("FAKEGPUFS_ROOT", mounted.root, 1);
     unsetenv("NVIDIA_VISIBLE_DEVICES");
-    nvml_handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!nvml_handle)
-        bail("%s", dlerror());
+    nvml_load(path);
 }
 
 static inline nvmlDevice_t nvml_gpu(unsigned int index)
 {
     nvmlDevice_t device = NULL;
 
-    NVML(nvmlDeviceGetHandleByIndex_v2)(index, &device);
+    CALL(nvmlDeviceGetHandleByIndex_v2)(index, &device);
     return device;
 }
 

@@ -62,36 +62,36 @@ static void what_it_has(int b)
     unsigned int number, other, more, most;
     int low, high;
 
-    is_int(NVML(nvmlDeviceGetNumFans)(gpu, &number), NVML_SUCCESS, "%s: fans", names[b]);
+    is_int(CALL(nvmlDeviceGetNumFans)(gpu, &number), NVML_SUCCESS, "%s: fans", names[b]);
     is_int(number > 0, boards[b].has & HAS_FANS ? 1 : 0, "%s: as many as it has", names[b]);
-    answers(b, HAS_FANS, NVML(nvmlDeviceGetFanSpeed)(gpu, &number), "fan speed");
-    answers(b, HAS_FANS, NVML(nvmlDeviceGetFanSpeed_v2)(gpu, 0, &number), "of one fan");
-    answers(b, HAS_FANS, NVML(nvmlDeviceGetTargetFanSpeed)(gpu, 0, &number), "fan target");
-    answers(b, HAS_FANS, NVML(nvmlDeviceGetFanSpeedRPM)(gpu, &rpm), "fan rpm");
-    answers(b, HAS_FANS, NVML(nvmlDeviceGetFanControlPolicy_v2)(gpu, 0, &number), "fan policy");
-    answers(b, HAS_FANS, NVML(nvmlDeviceSetFanSpeed_v2)(gpu, 0, 60), "fan set");
-    answers(b, HAS_NVLINK, NVML(nvmlDeviceGetNvLinkState)(gpu, 0, &state), "NVLink state");
-    answers(b, HAS_NVLINK, NVML(nvmlDeviceResetNvLinkErrorCounters)(gpu, 0), "NVLink reset");
+    answers(b, HAS_FANS, CALL(nvmlDeviceGetFanSpeed)(gpu, &number), "fan speed");
+    answers(b, HAS_FANS, CALL(nvmlDeviceGetFanSpeed_v2)(gpu, 0, &number), "of one fan");
+    answers(b, HAS_FANS, CALL(nvmlDeviceGetTargetFanSpeed)(gpu, 0, &number), "fan target");
+    answers(b, HAS_FANS, CALL(nvmlDeviceGetFanSpeedRPM)(gpu, &rpm), "fan rpm");
+    answers(b, HAS_FANS, CALL(nvmlDeviceGetFanControlPolicy_v2)(gpu, 0, &number), "fan policy");
+    answers(b, HAS_FANS, CALL(nvmlDeviceSetFanSpeed_v2)(gpu, 0, 60), "fan set");
+    answers(b, HAS_NVLINK, CALL(nvmlDeviceGetNvLinkState)(gpu, 0, &state), "NVLink state");
+    answers(b, HAS_NVLINK, CALL(nvmlDeviceResetNvLinkErrorCounters)(gpu, 0), "NVLink reset");
     if (boards[b].links) {
-        is_int(NVML(nvmlDeviceGetNvLinkState)(gpu, boards[b].links, &state),
+        is_int(CALL(nvmlDeviceGetNvLinkState)(gpu, boards[b].links, &state),
                NVML_ERROR_INVALID_ARGUMENT, "%s has %u links", names[b], boards[b].links);
-        NVML(nvmlDeviceGetNvLinkVersion)(gpu, 0, &number);
+        CALL(nvmlDeviceGetNvLinkVersion)(gpu, 0, &number);
         is_int(number, boards[b].link_version, "%s: their version", names[b]);
     }
-    answers(b, HAS_MIG, NVML(nvmlDeviceGetMigMode)(gpu, &number, &other), "MIG mode");
-    answers(b, HAS_ECC, NVML(nvmlDeviceGetEccMode)(gpu, &state, &state), "ECC mode");
-    answers(b, HAS_ECC, NVML(nvmlDeviceClearEccErrorCounts)(gpu, NVML_VOLATILE_ECC), "ECC clear");
-    answers(b, HAS_OFFSETS, NVML(nvmlDeviceGetGpcClkVfOffset)(gpu, &low), "clock offset");
-    answers(b, HAS_OFFSETS, NVML(nvmlDeviceGetMemClkMinMaxVfOffset)(gpu, &low, &high), "its range");
-    answers(b, HAS_OFFSETS, NVML(nvmlDeviceSetGpcClkVfOffset)(gpu, 0), "clock offset set");
-    answers(b, HAS_MARGIN, NVML(nvmlDeviceGetMarginTemperature)(gpu, &margin), "margin");
-    answers(b, HAS_PLATFORM, NVML(nvmlDeviceGetPlatformInfo)(gpu, &platform), "platform");
-    answers(b, HAS_ROWS, NVML(nvmlDeviceGetRemappedRows)(gpu, &number, &other, &more, &most),
+    answers(b, HAS_MIG, CALL(nvmlDeviceGetMigMode)(gpu, &number, &other), "MIG mode");
+    answers(b, HAS_ECC, CALL(nvmlDeviceGetEccMode)(gpu, &state, &state), "ECC mode");
+    answers(b, HAS_ECC, CALL(nvmlDeviceClearEccErrorCounts)(gpu, NVML_VOLATILE_ECC), "ECC clear");
+    answers(b, HAS_OFFSETS, CALL(nvmlDeviceGetGpcClkVfOffset)(gpu, &low), "clock offset");
+    answers(b, HAS_OFFSETS, CALL(nvmlDeviceGetMemClkMinMaxVfOffset)(gpu, &low, &high), "its range");
+    answers(b, HAS_OFFSETS, CALL(nvmlDeviceSetGpcClkVfOffset)(gpu, 0), "clock offset set");
+    answers(b, HAS_MARGIN, CALL(nvmlDeviceGetMarginTemperature)(gpu, &margin), "margin");
+    answers(b, HAS_PLATFORM, CALL(nvmlDeviceGetPlatformInfo)(gpu, &platform), "platform");
+    answers(b, HAS_ROWS, CALL(nvmlDeviceGetRemappedRows)(gpu, &number, &other, &more, &most),
             "remapped rows");
-    is_int(NVML(nvmlGpmQueryDeviceSupport)(gpu, &gpm), NVML_SUCCESS, "%s: GPM", names[b]);
+    is_int(CALL(nvmlGpmQueryDeviceSupport)(gpu, &gpm), NVML_SUCCESS, "%s: GPM", names[b]);
     is_int((int)gpm.isSupportedDevice, boards[b].has & HAS_GPM ? 1 : 0, "%s: has it or not",
            names[b]);
-    is_int(NVML(nvmlDeviceGetGpuFabricInfoV)(gpu, (nvmlGpuFabricInfo_v3_t *)&fabric), NVML_SUCCESS,
+    is_int(CALL(nvmlDeviceGetGpuFabricInfoV)(gpu, (nvmlGpuFabricInfo_v3_t *)&fabric), NVML_SUCCESS,
            "%s: fabric", names[b]);
     is_int(fabric.state,
            boards[b].has & HAS_FABRIC ? NVML_GPU_FABRIC_STATE_COMPLETED
@@ -107,29 +107,29 @@ static void fans(void)
     nvmlFanSpeedInfo_t rpm = { .version = NVML_STRUCT_VERSION(sizeof(rpm), 1), .fan = 1 };
     unsigned int percent, policy, min, max;
 
-    is_int(NVML(nvmlDeviceGetMinMaxFanSpeed)(gpu, &min, &max), NVML_SUCCESS, "a fan's range");
+    is_int(CALL(nvmlDeviceGetMinMaxFanSpeed)(gpu, &min, &max), NVML_SUCCESS, "a fan's range");
     is_int(min, 30, "from its lowest");
     is_int(max, 100, "to 100 %%");
-    is_int(NVML(nvmlDeviceSetFanSpeed_v2)(gpu, 1, 70), NVML_SUCCESS, "a fan is set");
+    is_int(CALL(nvmlDeviceSetFanSpeed_v2)(gpu, 1, 70), NVML_SUCCESS, "a fan is set");
     is_str(file_text("gpus/3/control/fan_speed_percent"), "70", "in its file");
-    is_int(NVML(nvmlDeviceGetTargetFanSpeed)(gpu, 0, &percent), NVML_SUCCESS, "its target");
+    is_int(CALL(nvmlDeviceGetTargetFanSpeed)(gpu, 0, &percent), NVML_SUCCESS, "its target");
     is_int(percent, 70, "is that");
-    NVML(nvmlDeviceGetFanControlPolicy_v2)(gpu, 0, &policy);
+    CALL(nvmlDeviceGetFanControlPolicy_v2)(gpu, 0, &policy);
     is_int(policy, NVML_FAN_POLICY_MANUAL, "set by hand");
     is_int(file_put("control/clock", "step 60s"), 0, "a minute later");
-    NVML(nvmlDeviceGetFanSpeed_v2)(gpu, 1, &percent);
+    CALL(nvmlDeviceGetFanSpeed_v2)(gpu, 1, &percent);
     is_int(percent, 70, "it turns so fast");
-    NVML(nvmlDeviceGetFanSpeedRPM)(gpu, &rpm);
+    CALL(nvmlDeviceGetFanSpeedRPM)(gpu, &rpm);
     is_int(rpm.speed, 2100, "in turns a minute");
-    is_int(NVML(nvmlDeviceSetFanSpeed_v2)(gpu, 2, 70), NVML_ERROR_INVALID_ARGUMENT, "no third fan");
-    is_int(NVML(nvmlDeviceSetFanSpeed_v2)(gpu, 0, 5), NVML_ERROR_INVALID_ARGUMENT,
+    is_int(CALL(nvmlDeviceSetFanSpeed_v2)(gpu, 2, 70), NVML_ERROR_INVALID_ARGUMENT, "no third fan");
+    is_int(CALL(nvmlDeviceSetFanSpeed_v2)(gpu, 0, 5), NVML_ERROR_INVALID_ARGUMENT,
            "5 %% is too slow");
-    is_int(NVML(nvmlDeviceSetFanControlPolicy)(gpu, 0, NVML_FAN_POLICY_TEMPERATURE_CONTINOUS_SW),
+    is_int(CALL(nvmlDeviceSetFanControlPolicy)(gpu, 0, NVML_FAN_POLICY_TEMPERATURE_CONTINOUS_SW),
            NVML_SUCCESS, "given back");
     is_str(file_text("gpus/3/control/fan_speed_percent"), "auto", "to the temperature");
-    is_int(NVML(nvmlDeviceSetFanControlPolicy)(gpu, 0, NVML_FAN_POLICY_MANUAL), NVML_SUCCESS,
+    is_int(CALL(nvmlDeviceSetFanControlPolicy)(gpu, 0, NVML_FAN_POLICY_MANUAL), NVML_SUCCESS,
            "taken again");
-    is_int(NVML(nvmlDeviceSetDefaultFanSpeed_v2)(gpu, 0), NVML_SUCCESS, "and back");
+    is_int(CALL(nvmlDeviceSetDefaultFanSpeed_v2)(gpu, 0), NVML_SUCCESS, "and back");
 }
 
 static void clock_offsets(void)
@@ -140,20 +140,20 @@ static void clock_offsets(void)
                                  .clockOffsetMHz = -500 };
     int mhz;
 
-    is_int(NVML(nvmlDeviceSetGpcClkVfOffset)(gpu, 120), NVML_SUCCESS, "an SM offset");
-    is_int(NVML(nvmlDeviceSetClockOffsets)(gpu, &offset), NVML_SUCCESS, "a memory offset");
+    is_int(CALL(nvmlDeviceSetGpcClkVfOffset)(gpu, 120), NVML_SUCCESS, "an SM offset");
+    is_int(CALL(nvmlDeviceSetClockOffsets)(gpu, &offset), NVML_SUCCESS, "a memory offset");
     is_str(file_text("gpus/3/control/clock_offsets"), "120 -500", "are in the file");
-    NVML(nvmlDeviceGetMemClkVfOffset)(gpu, &mhz);
+    CALL(nvmlDeviceGetMemClkVfOffset)(gpu, &mhz);
     is_int(mhz, -500, "and are read back");
     offset.type = NVML_CLOCK_GRAPHICS;
-    is_int(NVML(nvmlDeviceGetClockOffsets)(gpu, &offset), NVML_SUCCESS, "with their range");
+    is_int(CALL(nvmlDeviceGetClockOffsets)(gpu, &offset), NVML_SUCCESS, "with their range");
     is_int(offset.clockOffsetMHz, 120, "of the graphics clock");
     is_int(offset.minClockOffsetMHz, -1000, "from");
     is_int(offset.maxClockOffsetMHz, 1000, "to");
     offset.pstate = 8;
-    is_int(NVML(nvmlDeviceGetClockOffsets)(gpu, &offset), NVML_ERROR_NOT_SUPPORTED, "in P0 only");
-    is_int(NVML(nvmlDeviceSetMemClkVfOffset)(gpu, 99999), NVML_ERROR_INVALID_ARGUMENT, "not any");
-    NVML(nvmlDeviceSetGpcClkVfOffset)(gpu, 0);
+    is_int(CALL(nvmlDeviceGetClockOffsets)(gpu, &offset), NVML_ERROR_NOT_SUPPORTED, "in P0 only");
+    is_int(CALL(nvmlDeviceSetMemClkVfOffset)(gpu, 99999), NVML_ERROR_INVALID_ARGUMENT, "not any");
+    CALL(nvmlDeviceSetGpcClkVfOffset)(gpu, 0);
 }
 
 static void ecc(void)
@@ -162,14 +162,14 @@ static void ecc(void)
     unsigned long long count;
 
     file_put("gpus/1/control/fault", "ecc sbe 3");
-    NVML(nvmlDeviceGetTotalEccErrors)
+    CALL(nvmlDeviceGetTotalEccErrors)
     (gpu, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC, &count);
     is_int((int64_t)count, 3, "errors are counted");
-    is_int(NVML(nvmlDeviceClearEccErrorCounts)(gpu, NVML_VOLATILE_ECC), NVML_SUCCESS, "cleared");
-    NVML(nvmlDeviceGetTotalEccErrors)
+    is_int(CALL(nvmlDeviceClearEccErrorCounts)(gpu, NVML_VOLATILE_ECC), NVML_SUCCESS, "cleared");
+    CALL(nvmlDeviceGetTotalEccErrors)
     (gpu, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC, &count);
     is_int((int64_t)count, 0, "and gone");
-    NVML(nvmlDeviceGetTotalEccErrors)
+    CALL(nvmlDeviceGetTotalEccErrors)
     (gpu, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_AGGREGATE_ECC, &count);
     is_int((int64_t)count, 3, "but for the board's life");
 }
@@ -180,7 +180,7 @@ static uint64_t counted(nvmlDevice_t gpu, unsigned int counter)
 {
     unsigned long long rx = 0, tx = 0;
 
-    is_int(NVML(nvmlDeviceGetNvLinkUtilizationCounter)(gpu, 2, counter, &rx, &tx), NVML_SUCCESS,
+    is_int(CALL(nvmlDeviceGetNvLinkUtilizationCounter)(gpu, 2, counter, &rx, &tx), NVML_SUCCESS,
            "a counter of a link");
     return tx;
 }
@@ -194,30 +194,30 @@ static void nvlink(void)
     uint64_t stood;
 
     file_put("control/clock", "pause");
-    is_int(NVML(nvmlDeviceSetNvLinkUtilizationControl)(gpu, 2, 0, &control, 1), NVML_SUCCESS,
+    is_int(CALL(nvmlDeviceSetNvLinkUtilizationControl)(gpu, 2, 0, &control, 1), NVML_SUCCESS,
            "what to count");
     control = (nvmlNvLinkUtilizationControl_t){ 0 };
-    NVML(nvmlDeviceGetNvLinkUtilizationControl)(gpu, 2, 0, &control);
+    CALL(nvmlDeviceGetNvLinkUtilizationControl)(gpu, 2, 0, &control);
     is_int(control.pktfilter, 0xff, "is kept");
     stood = counted(gpu, 0);
     is_int((int64_t)stood, 0, "it was set back");
-    is_int(NVML(nvmlDeviceFreezeNvLinkUtilizationCounter)(gpu, 2, 0, NVML_FEATURE_ENABLED),
+    is_int(CALL(nvmlDeviceFreezeNvLinkUtilizationCounter)(gpu, 2, 0, NVML_FEATURE_ENABLED),
            NVML_SUCCESS, "it is frozen");
     contains(file_text("gpus/7/control/nvlink_counters"), "2 0 0 0 1 2 255", "in the file");
-    is_int(NVML(nvmlDeviceFreezeNvLinkUtilizationCounter)(gpu, 2, 0, NVML_FEATURE_DISABLED),
+    is_int(CALL(nvmlDeviceFreezeNvLinkUtilizationCounter)(gpu, 2, 0, NVML_FEATURE_DISABLED),
            NVML_SUCCESS, "and not");
-    is_int(NVML(nvmlDeviceResetNvLinkUtilizationCounter)(gpu, 99, 0), NVML_ERROR_INVALID_ARGUMENT,
+    is_int(CALL(nvmlDeviceResetNvLinkUtilizationCounter)(gpu, 99, 0), NVML_ERROR_INVALID_ARGUMENT,
            "no link 99");
     file_put("control/clock", "resume");
     gpu = nvml_gpu(H100);
     file_put("gpus/2/control/fault", "nvlink 4 down");
-    NVML(nvmlDeviceGetNvLinkErrorCounter)(gpu, 4, NVML_NVLINK_ERROR_DL_REPLAY, &errors);
+    CALL(nvmlDeviceGetNvLinkErrorCounter)(gpu, 4, NVML_NVLINK_ERROR_DL_REPLAY, &errors);
     is_int((int64_t)errors, 1, "an error on a link");
-    is_int(NVML(nvmlDeviceResetNvLinkErrorCounters)(gpu, 4), NVML_SUCCESS, "is set back");
-    NVML(nvmlDeviceGetNvLinkErrorCounter)(gpu, 4, NVML_NVLINK_ERROR_DL_REPLAY, &errors);
+    is_int(CALL(nvmlDeviceResetNvLinkErrorCounters)(gpu, 4), NVML_SUCCESS, "is set back");
+    CALL(nvmlDeviceGetNvLinkErrorCounter)(gpu, 4, NVML_NVLINK_ERROR_DL_REPLAY, &errors);
     is_int((int64_t)errors, 0, "and gone");
     file_put("gpus/2/control/fault", "recover");
-    is_int(NVML(nvmlDeviceGetFieldValues)(gpu, 3, values), NVML_SUCCESS, "fields of links");
+    is_int(CALL(nvmlDeviceGetFieldValues)(gpu, 3, values), NVML_SUCCESS, "fields of links");
     is_int(values[0].value.uiVal, 18, "how many");
     is_int(values[1].value.uiVal, 18, "all on switches");
     is_int((int64_t)values[2].value.ullVal, 6, "their version");
@@ -238,26 +238,26 @@ static void gpm(int board)
     get->metrics[0].metricId = 2;  /* SM utilization */
     get->metrics[1].metricId = 61; /* NVLink */
     get->metrics[2].metricId = 7777;
-    NVML(nvmlGpmSampleAlloc)(&get->sample1);
-    NVML(nvmlGpmSampleAlloc)(&get->sample2);
-    is_int(NVML(nvmlGpmMetricsGet)(get), NVML_ERROR_INVALID_ARGUMENT, "%s: nothing is taken yet",
+    CALL(nvmlGpmSampleAlloc)(&get->sample1);
+    CALL(nvmlGpmSampleAlloc)(&get->sample2);
+    is_int(CALL(nvmlGpmMetricsGet)(get), NVML_ERROR_INVALID_ARGUMENT, "%s: nothing is taken yet",
            names[board]);
     file_put(file_path("gpus/%d/control/utilization_gpu_percent", board) + strlen(mounted.root) + 1,
              "50");
     file_put("control/clock", "step 2s");
-    is_int(NVML(nvmlGpmSampleGet)(gpu, get->sample1), NVML_SUCCESS, "%s: a sample", names[board]);
+    is_int(CALL(nvmlGpmSampleGet)(gpu, get->sample1), NVML_SUCCESS, "%s: a sample", names[board]);
     file_put("control/clock", "step 2s");
-    is_int(NVML(nvmlGpmSampleGet)(gpu, get->sample2), NVML_SUCCESS, "%s: another", names[board]);
-    is_int(NVML(nvmlGpmMetricsGet)(get), NVML_SUCCESS, "%s: between them", names[board]);
+    is_int(CALL(nvmlGpmSampleGet)(gpu, get->sample2), NVML_SUCCESS, "%s: another", names[board]);
+    is_int(CALL(nvmlGpmMetricsGet)(get), NVML_SUCCESS, "%s: between them", names[board]);
     ok(get->metrics[0].value > 10 && get->metrics[0].value <= 100, "%s: SMs are busy (%g)",
        names[board], get->metrics[0].value);
     is_int(get->metrics[1].nvmlReturn, NVML_SUCCESS, "%s: NVLink is counted", names[board]);
     is_int(get->metrics[2].nvmlReturn, NVML_ERROR_NOT_SUPPORTED, "%s: what is no metric is none",
            names[board]);
-    is_int(NVML(nvmlGpmMigSampleGet)(gpu, 3, get->sample1), NVML_ERROR_NOT_FOUND,
+    is_int(CALL(nvmlGpmMigSampleGet)(gpu, 3, get->sample1), NVML_ERROR_NOT_FOUND,
            "%s: nor an instance", names[board]);
-    NVML(nvmlGpmSampleFree)(get->sample1);
-    NVML(nvmlGpmSampleFree)(get->sample2);
+    CALL(nvmlGpmSampleFree)(get->sample1);
+    CALL(nvmlGpmSampleFree)(get->sample2);
     free(get);
 }
 
@@ -271,20 +271,20 @@ static void topology(void)
     unsigned int count = 0;
     nvmlDevice_t near[BOARDS];
 
-    is_int(NVML(nvmlDeviceGetP2PStatus)(nvml_gpu(A100_MIG), nvml_gpu(A100),
+    is_int(CALL(nvmlDeviceGetP2PStatus)(nvml_gpu(A100_MIG), nvml_gpu(A100),
                                         NVML_P2P_CAPS_INDEX_NVLINK, &status),
            NVML_SUCCESS, "two A100");
     is_int(status, NVML_P2P_STATUS_OK, "meet on their switches");
-    NVML(nvmlDeviceGetP2PStatus)(nvml_gpu(A100), nvml_gpu(T4), NVML_P2P_CAPS_INDEX_NVLINK, &status);
+    CALL(nvmlDeviceGetP2PStatus)(nvml_gpu(A100), nvml_gpu(T4), NVML_P2P_CAPS_INDEX_NVLINK, &status);
     is_int(status, NVML_P2P_STATUS_NOT_SUPPORTED, "a T4 has no NVLink");
-    NVML(nvmlDeviceGetNvLinkRemoteDeviceType)(nvml_gpu(B200), 0, &type);
+    CALL(nvmlDeviceGetNvLinkRemoteDeviceType)(nvml_gpu(B200), 0, &type);
     is_int(type, NVML_NVLINK_DEVICE_TYPE_SWITCH, "a B200 is on a switch");
-    is_int(NVML(nvmlDeviceGetTopologyCommonAncestor)(nvml_gpu(A100), nvml_gpu(H100), &level),
+    is_int(CALL(nvmlDeviceGetTopologyCommonAncestor)(nvml_gpu(A100), nvml_gpu(H100), &level),
            NVML_SUCCESS, "where GPUs meet");
-    is_int(NVML(nvmlDeviceGetTopologyNearestGpus)(nvml_gpu(A100), level, &count, NULL),
+    is_int(CALL(nvmlDeviceGetTopologyNearestGpus)(nvml_gpu(A100), level, &count, NULL),
            NVML_SUCCESS, "how many do so");
     ok(count > 0 && count < BOARDS, "some");
-    is_int(NVML(nvmlDeviceGetTopologyNearestGpus)(nvml_gpu(A100), level, &count, near),
+    is_int(CALL(nvmlDeviceGetTopologyNearestGpus)(nvml_gpu(A100), level, &count, near),
            NVML_SUCCESS, "which");
 }
 
@@ -294,8 +294,8 @@ static void affinity(void)
     pid_t child = child_start();
 
     if (child == 0)
-        _exit(NVML(nvmlDeviceSetCpuAffinity)(nvml_gpu(A100)) == NVML_SUCCESS &&
-                      NVML(nvmlDeviceClearCpuAffinity)(nvml_gpu(A100)) == NVML_SUCCESS
+        _exit(CALL(nvmlDeviceSetCpuAffinity)(nvml_gpu(A100)) == NVML_SUCCESS &&
+                      CALL(nvmlDeviceClearCpuAffinity)(nvml_gpu(A100)) == NVML_SUCCESS
                   ? 0
                   : 1);
     is_int(child_end(child), 0, "the caller is bound to processors, and not any more");
@@ -303,8 +303,8 @@ static void affinity(void)
 
 int main(void)
 {
-    nvml_load("tests/nvml_node.yaml");
-    is_int(NVML(nvmlInit_v2)(), NVML_SUCCESS, "init");
+    nvml_mount("tests/nvml_node.yaml");
+    is_int(CALL(nvmlInit_v2)(), NVML_SUCCESS, "init");
     for (int b = 0; b < BOARDS; b++)
         what_it_has(b);
     fans();
@@ -315,7 +315,7 @@ int main(void)
     gpm(B200);
     topology();
     affinity();
-    is_int(NVML(nvmlShutdown)(), NVML_SUCCESS, "shutdown");
+    is_int(CALL(nvmlShutdown)(), NVML_SUCCESS, "shutdown");
     ok(mounted_down(), "and down again");
     return tap_done();
 }

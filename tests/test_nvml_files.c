@@ -340,9 +340,9 @@ static const struct {
     const char *name;
     void *function;
 } functions[] = {
-#define CALL(name, kinds, version) { #name, (void *)name },
+#define ROW(name, kinds, version) { #name, (void *)name },
 #include "nvml_calls.inc"
-#undef CALL
+#undef ROW
 };
 
 /* Those that open and close the mount are not called: they are the frame of all others. */

@@ -25,21 +25,21 @@ static void *be_busy(void *argument)
     while (!atomic_load(&stop))
         switch (kind % 3) {
         case 0:
-            NVML(nvmlDeviceGetPowerUsage)(nvml_gpu(kind % 2), &mw);
-            NVML(nvmlDeviceGetName)(nvml_gpu(1), text, sizeof(text));
+            CALL(nvmlDeviceGetPowerUsage)(nvml_gpu(kind % 2), &mw);
+            CALL(nvmlDeviceGetName)(nvml_gpu(1), text, sizeof(text));
             break;
         case 1:
-            if (NVML(nvmlEventSetCreate)(&set) != NVML_SUCCESS)
+            if (CALL(nvmlEventSetCreate)(&set) != NVML_SUCCESS)
                 break;
-            NVML(nvmlDeviceRegisterEvents)(nvml_gpu(1), nvmlEventTypeXidCriticalError, set);
-            NVML(nvmlEventSetWait_v2)(set, &data, 1);
-            NVML(nvmlEventSetFree)(set);
+            CALL(nvmlDeviceRegisterEvents)(nvml_gpu(1), nvmlEventTypeXidCriticalError, set);
+            CALL(nvmlEventSetWait_v2)(set, &data, 1);
+            CALL(nvmlEventSetFree)(set);
             break;
         case 2: /* another init and the last but one shutdown change the state */
-            NVML(nvmlInit_v2)();
-            NVML(nvmlShutdown)();
-            NVML(nvmlGpmSampleAlloc)(&sample);
-            NVML(nvmlGpmSampleFree)(sample);
+            CALL(nvmlInit_v2)();
+            CALL(nvmlShutdown)();
+            CALL(nvmlGpmSampleAlloc)(&sample);
+            CALL(nvmlGpmSampleFree)(sample);
             break;
         }
     return NULL;
@@ -55,17 +55,17 @@ static int use_everything(nvmlEventSet_t inherited)
     nvmlReturn_t waited;
 
     alarm(60);
-    waited = NVML(nvmlEventSetWait_v2)(inherited, &data, 0);
+    waited = CALL(nvmlEventSetWait_v2)(inherited, &data, 0);
     if (waited != NVML_ERROR_TIMEOUT && waited != NVML_SUCCESS)
         return 1;
-    if (NVML(nvmlDeviceGetPowerUsage)(nvml_gpu(0), &mw) != NVML_SUCCESS ||
-        NVML(nvmlDeviceGetName)(nvml_gpu(1), text, sizeof(text)) != NVML_SUCCESS)
+    if (CALL(nvmlDeviceGetPowerUsage)(nvml_gpu(0), &mw) != NVML_SUCCESS ||
+        CALL(nvmlDeviceGetName)(nvml_gpu(1), text, sizeof(text)) != NVML_SUCCESS)
         return 2;
-    if (NVML(nvmlEventSetCreate)(&set) != NVML_SUCCESS ||
-        NVML(nvmlEventSetFree)(set) != NVML_SUCCESS ||
-        NVML(nvmlEventSetFree)(inherited) != NVML_SUCCESS)
+    if (CALL(nvmlEventSetCreate)(&set) != NVML_SUCCESS ||
+        CALL(nvmlEventSetFree)(set) != NVML_SUCCESS ||
+        CALL(nvmlEventSetFree)(inherited) != NVML_SUCCESS)
         return 3;
-    return NVML(nvmlInit_v2)() == NVML_SUCCESS && NVML(nvmlShutdown)() == NVML_SUCCESS ? 0 : 4;
+    return CALL(nvmlInit_v2)() == NVML_SUCCESS && CALL(nvmlShutdown)() == NVML_SUCCESS ? 0 : 4;
 }
 
 static void forks(void)
@@ -74,7 +74,7 @@ static void forks(void)
     nvmlEventSet_t set;
     int failed = 0;
 
-    NVML(nvmlEventSetCreate)(&set);
+    CALL(nvmlEventSetCreate)(&set);
     for (uintptr_t i = 0; i < 6; i++)
         pthread_create(&threads[i], NULL, be_busy, (void *)i);
     for (int i = 0; i < 60 && !failed; i++) {
@@ -88,7 +88,7 @@ static void forks(void)
     for (int i = 0; i < 6; i++)
         pthread_join(threads[i], NULL);
     is_int(failed, 0, "children of a busy process use all of the library");
-    is_int(NVML(nvmlEventSetFree)(set), NVML_SUCCESS, "and leave their parent alone");
+    is_int(CALL(nvmlEventSetFree)(set), NVML_SUCCESS, "and leave their parent alone");
 }
 
 /* A child sees an event that came while its parent was waiting, and the parent sees it, too. */
@@ -98,19 +98,19 @@ static void both_see_it(void)
     nvmlEventData_t data;
     pid_t child;
 
-    NVML(nvmlEventSetCreate)(&set);
-    NVML(nvmlDeviceRegisterEvents)(nvml_gpu(1), nvmlEventTypeXidCriticalError, set);
+    CALL(nvmlEventSetCreate)(&set);
+    CALL(nvmlDeviceRegisterEvents)(nvml_gpu(1), nvmlEventTypeXidCriticalError, set);
     child = child_start();
     if (child == 0)
-        _exit(NVML(nvmlEventSetWait_v2)(set, &data, 30000) == NVML_SUCCESS && data.eventData == 31
+        _exit(CALL(nvmlEventSetWait_v2)(set, &data, 30000) == NVML_SUCCESS && data.eventData == 31
                   ? 0
                   : 1);
     file_put("gpus/1/control/fault", "xid 31");
-    is_int(NVML(nvmlEventSetWait_v2)(set, &data, 30000), NVML_SUCCESS, "an event for the parent");
+    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 30000), NVML_SUCCESS, "an event for the parent");
     is_int((int64_t)data.eventData, 31, "is that");
     is_int(child_end(child), 0, "and for the child");
     file_put("gpus/1/control/fault", "recover");
-    NVML(nvmlEventSetFree)(set);
+    CALL(nvmlEventSetFree)(set);
 }
 
 /* --- threads --------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static void *read_power(void *failures)
     unsigned int mw;
 
     for (int i = 0; i < 2000; i++)
-        if (NVML(nvmlDeviceGetPowerUsage)(nvml_gpu((unsigned)i % 2), &mw) != NVML_SUCCESS)
+        if (CALL(nvmlDeviceGetPowerUsage)(nvml_gpu((unsigned)i % 2), &mw) != NVML_SUCCESS)
             atomic_fetch_add((atomic_int *)failures, 1);
     return NULL;
 }
@@ -130,7 +130,7 @@ static void *wait_one(void *set)
 {
     nvmlEventData_t data;
 
-    return (void *)(uintptr_t)(NVML(nvmlEventSetWait_v2)(set, &data, 30000) == NVML_SUCCESS
+    return (void *)(uintptr_t)(CALL(nvmlEventSetWait_v2)(set, &data, 30000) == NVML_SUCCESS
                                    ? data.eventData
                                    : 0);
 }
@@ -147,8 +147,8 @@ static void threads(void)
     for (int i = 0; i < 8; i++)
         pthread_join(ids[i], NULL);
     is_int(failures, 0, "eight threads read at once");
-    NVML(nvmlEventSetCreate)(&set);
-    NVML(nvmlDeviceRegisterEvents)(nvml_gpu(1), nvmlEventTypeXidCriticalError, set);
+    CALL(nvmlEventSetCreate)(&set);
+    CALL(nvmlDeviceRegisterEvents)(nvml_gpu(1), nvmlEventTypeXidCriticalError, set);
     for (int i = 0; i < 2; i++)
         pthread_create(&ids[i], NULL, wait_one, set);
     file_put("gpus/1/control/fault", "xid 13");
@@ -156,7 +156,7 @@ static void threads(void)
     pthread_join(ids[0], &first);
     pthread_join(ids[1], &second);
     is_int((int64_t)((uintptr_t)first + (uintptr_t)second), 13 + 43, "two threads share a set");
-    NVML(nvmlEventSetFree)(set);
+    CALL(nvmlEventSetFree)(set);
     file_put("gpus/1/control/fault", "recover");
 }
 
@@ -170,7 +170,7 @@ static nvmlReturn_t wait_system(nvmlSystemEventSet_t set, nvmlSystemEventData_v1
                                                 .set = set,
                                                 .data = data,
                                                 .dataSize = room };
-    nvmlReturn_t result = NVML(nvmlSystemEventSetWait)(&wait);
+    nvmlReturn_t result = CALL(nvmlSystemEventSetWait)(&wait);
 
     *count = wait.numEvent;
     return result;
@@ -188,35 +188,35 @@ static void removal(void)
     nvmlEnableState_t draining;
     unsigned int count, mw, board;
 
-    is_int(NVML(nvmlSystemEventSetCreate)(&made), NVML_SUCCESS, "a set of system events");
+    is_int(CALL(nvmlSystemEventSetCreate)(&made), NVML_SUCCESS, "a set of system events");
     asked.set = gone.set = made.set;
     asked.eventTypes = 1ull << 40;
-    is_int(NVML(nvmlSystemRegisterEvents)(&asked), NVML_ERROR_NOT_SUPPORTED, "not any events");
+    is_int(CALL(nvmlSystemRegisterEvents)(&asked), NVML_ERROR_NOT_SUPPORTED, "not any events");
     asked.eventTypes = nvmlSystemEventTypeGpuDriverUnbind | nvmlSystemEventTypeGpuDriverBind;
-    is_int(NVML(nvmlSystemRegisterEvents)(&asked), NVML_SUCCESS, "GPUs that come and go");
+    is_int(CALL(nvmlSystemRegisterEvents)(&asked), NVML_SUCCESS, "GPUs that come and go");
     is_int(wait_system(made.set, data, 4, 0, &count), NVML_ERROR_TIMEOUT, "none does");
-    NVML(nvmlDeviceGetPciInfo_v3)(gpu, &pci);
-    NVML(nvmlDeviceGetBoardId)(gpu, &board);
-    is_int(NVML(nvmlDeviceModifyDrainState)(&pci, NVML_FEATURE_ENABLED), NVML_SUCCESS,
+    CALL(nvmlDeviceGetPciInfo_v3)(gpu, &pci);
+    CALL(nvmlDeviceGetBoardId)(gpu, &board);
+    is_int(CALL(nvmlDeviceModifyDrainState)(&pci, NVML_FEATURE_ENABLED), NVML_SUCCESS,
            "a GPU drains");
     is_str(file_text("gpus/1/control/drain"), "1", "in its file");
-    NVML(nvmlDeviceQueryDrainState)(&pci, &draining);
+    CALL(nvmlDeviceQueryDrainState)(&pci, &draining);
     is_int(draining, NVML_FEATURE_ENABLED, "and says so");
-    is_int(NVML(nvmlDeviceRemoveGpu_v2)(&pci, 0, 0), NVML_SUCCESS, "it is removed");
-    is_int(NVML(nvmlDeviceGetPowerUsage)(gpu, &mw), NVML_ERROR_GPU_IS_LOST, "and gone");
+    is_int(CALL(nvmlDeviceRemoveGpu_v2)(&pci, 0, 0), NVML_SUCCESS, "it is removed");
+    is_int(CALL(nvmlDeviceGetPowerUsage)(gpu, &mw), NVML_ERROR_GPU_IS_LOST, "and gone");
     is_int(wait_system(made.set, data, 4, 30000, &count), NVML_SUCCESS, "which is an event");
     is_int((int64_t)data[0].eventType, nvmlSystemEventTypeGpuDriverUnbind, "of that kind");
     is_int(data[0].gpuId, board, "about that GPU");
-    is_int(NVML(nvmlDeviceDiscoverGpus)(&pci), NVML_SUCCESS, "it is found again");
-    is_int(NVML(nvmlDeviceGetPowerUsage)(gpu, &mw), NVML_SUCCESS, "and there");
+    is_int(CALL(nvmlDeviceDiscoverGpus)(&pci), NVML_SUCCESS, "it is found again");
+    is_int(CALL(nvmlDeviceGetPowerUsage)(gpu, &mw), NVML_SUCCESS, "and there");
     is_int(wait_system(made.set, data, 4, 30000, &count), NVML_SUCCESS, "which is an event, too");
     is_int((int64_t)data[0].eventType, nvmlSystemEventTypeGpuDriverBind, "of the other kind");
-    is_int(NVML(nvmlDeviceModifyDrainState)(&pci, NVML_FEATURE_DISABLED), NVML_SUCCESS,
+    is_int(CALL(nvmlDeviceModifyDrainState)(&pci, NVML_FEATURE_DISABLED), NVML_SUCCESS,
            "no draining");
     pci.bus = 0xee;
-    is_int(NVML(nvmlDeviceQueryDrainState)(&pci, &draining), NVML_ERROR_INVALID_ARGUMENT,
+    is_int(CALL(nvmlDeviceQueryDrainState)(&pci, &draining), NVML_ERROR_INVALID_ARGUMENT,
            "there is no GPU everywhere");
-    NVML(nvmlSystemEventSetFree)(&gone);
+    CALL(nvmlSystemEventSetFree)(&gone);
 }
 
 /* --- who may see what ------------------------------------------------------------------------ */
@@ -226,10 +226,10 @@ static unsigned int see(const char *list)
 {
     unsigned int count = 99;
 
-    NVML(nvmlShutdown)();
+    CALL(nvmlShutdown)();
     setenv("NVIDIA_VISIBLE_DEVICES", list, 1);
-    NVML(nvmlInit_v2)();
-    NVML(nvmlDeviceGetCount_v2)(&count);
+    CALL(nvmlInit_v2)();
+    CALL(nvmlDeviceGetCount_v2)(&count);
     return count;
 }
 
@@ -238,7 +238,7 @@ static int mig_devices(nvmlDevice_t gpu)
     nvmlDevice_t mig;
     int count = 0;
 
-    while (NVML(nvmlDeviceGetMigDeviceHandleByIndex)(gpu, (unsigned)count, &mig) == NVML_SUCCESS)
+    while (CALL(nvmlDeviceGetMigDeviceHandleByIndex)(gpu, (unsigned)count, &mig) == NVML_SUCCESS)
         count++;
     return count;
 }
@@ -252,25 +252,25 @@ static void visible(void)
     for (int i = 0; i < 3; i++)
         is_int(file_put("gpus/0/mig/instances", "create 1g.5gb"), 0, "a MIG device");
     for (unsigned int i = 0; i < 3; i++) {
-        NVML(nvmlDeviceGetMigDeviceHandleByIndex)(nvml_gpu(0), i, &mig);
-        NVML(nvmlDeviceGetUUID)(mig, uuids[i], sizeof(uuids[i]));
+        CALL(nvmlDeviceGetMigDeviceHandleByIndex)(nvml_gpu(0), i, &mig);
+        CALL(nvmlDeviceGetUUID)(mig, uuids[i], sizeof(uuids[i]));
     }
-    NVML(nvmlDeviceGetGpuInstanceId)(mig, &gi);
-    NVML(nvmlDeviceGetUUID)(nvml_gpu(0), whole, sizeof(whole));
+    CALL(nvmlDeviceGetGpuInstanceId)(mig, &gi);
+    CALL(nvmlDeviceGetUUID)(nvml_gpu(0), whole, sizeof(whole));
     is_int(see("all"), 2, "all GPUs");
     is_int(mig_devices(nvml_gpu(0)), 3, "with all MIG devices");
     is_int(see("void"), 0, "none of them");
     is_int(see("1,0"), 2, "both, by their numbers");
     is_int(see("0:1"), 1, "one MIG device by number");
     is_int(mig_devices(nvml_gpu(0)), 1, "is the only one");
-    NVML(nvmlDeviceGetMigDeviceHandleByIndex)(nvml_gpu(0), 0, &mig);
-    NVML(nvmlDeviceGetUUID)(mig, list, sizeof(list));
+    CALL(nvmlDeviceGetMigDeviceHandleByIndex)(nvml_gpu(0), 0, &mig);
+    CALL(nvmlDeviceGetUUID)(mig, list, sizeof(list));
     is_str(list, uuids[1], "and is that");
-    NVML(nvmlDeviceGetIndex)(mig, &index);
+    CALL(nvmlDeviceGetIndex)(mig, &index);
     is_int(index, 0, "under a new number");
-    is_int(NVML(nvmlDeviceGetHandleByUUID)(uuids[1], &mig), NVML_SUCCESS,
+    is_int(CALL(nvmlDeviceGetHandleByUUID)(uuids[1], &mig), NVML_SUCCESS,
            "it is found by its UUID");
-    is_int(NVML(nvmlDeviceGetHandleByUUID)(uuids[0], &mig), NVML_ERROR_NOT_FOUND, "others are not");
+    is_int(CALL(nvmlDeviceGetHandleByUUID)(uuids[0], &mig), NVML_ERROR_NOT_FOUND, "others are not");
     snprintf(list, sizeof(list), "%s,%s", uuids[2], uuids[0]);
     is_int(see(list), 1, "MIG devices by UUID");
     is_int(mig_devices(nvml_gpu(0)), 2, "two of them");
@@ -281,9 +281,9 @@ static void visible(void)
     is_int(see(list), 1, "a GPU and one of its MIG devices");
     is_int(mig_devices(nvml_gpu(0)), 3, "is the whole GPU");
     is_int(see("0:7,MIG-00000000"), 0, "what is not there is not seen");
-    NVML(nvmlShutdown)();
+    CALL(nvmlShutdown)();
     unsetenv("NVIDIA_VISIBLE_DEVICES");
-    NVML(nvmlInit_v2)();
+    CALL(nvmlInit_v2)();
 }
 
 /* --- the table of numbers -------------------------------------------------------------------- */
@@ -298,9 +298,9 @@ static void export_table(void)
     nvmlDevice_t gpu = NULL;
     unsigned int answer = 7;
 
-    is_int(NVML(nvmlInternalGetExportTable)(&table, other), NVML_ERROR_NOT_SUPPORTED,
+    is_int(CALL(nvmlInternalGetExportTable)(&table, other), NVML_ERROR_NOT_SUPPORTED,
            "no such table");
-    is_int(NVML(nvmlInternalGetExportTable)(&table, id), NVML_SUCCESS, "the table that is known");
+    is_int(CALL(nvmlInternalGetExportTable)(&table, id), NVML_SUCCESS, "the table that is known");
     slots = table;
     ok(table && (uintptr_t)slots[0] > 0x288 && (uintptr_t)slots[0] >= 231 * sizeof(void *),
        "is large enough");
@@ -330,38 +330,38 @@ static void daemon_goes(const char *config)
     char name[96];
     pid_t worker = worker_now();
 
-    NVML(nvmlEventSetCreate)(&set);
-    NVML(nvmlDeviceRegisterEvents)(gpu, nvmlEventTypeXidCriticalError, set);
+    CALL(nvmlEventSetCreate)(&set);
+    CALL(nvmlDeviceRegisterEvents)(gpu, nvmlEventTypeXidCriticalError, set);
     if (worker > 0)
         kill(worker, SIGKILL);
-    is_int(NVML(nvmlDeviceGetPowerUsage)(gpu, &mw), NVML_SUCCESS, "a killed worker is not noticed");
-    is_int(NVML(nvmlDeviceSetPersistenceMode)(gpu, NVML_FEATURE_ENABLED), NVML_SUCCESS,
+    is_int(CALL(nvmlDeviceGetPowerUsage)(gpu, &mw), NVML_SUCCESS, "a killed worker is not noticed");
+    is_int(CALL(nvmlDeviceSetPersistenceMode)(gpu, NVML_FEATURE_ENABLED), NVML_SUCCESS,
            "by a setter neither");
     kill(mounted.supervisor, SIGKILL);
     umount2(mounted.root, MNT_DETACH);
-    ok(WAIT_UNTIL(NVML(nvmlDeviceGetPowerUsage)(gpu, &mw) == NVML_ERROR_DRIVER_NOT_LOADED),
+    ok(WAIT_UNTIL(CALL(nvmlDeviceGetPowerUsage)(gpu, &mw) == NVML_ERROR_DRIVER_NOT_LOADED),
        "a daemon that is gone is no driver");
-    is_int(NVML(nvmlDeviceGetName)(gpu, name, sizeof(name)), NVML_ERROR_DRIVER_NOT_LOADED,
+    is_int(CALL(nvmlDeviceGetName)(gpu, name, sizeof(name)), NVML_ERROR_DRIVER_NOT_LOADED,
            "for texts, too");
-    is_int(NVML(nvmlDeviceSetPersistenceMode)(gpu, NVML_FEATURE_ENABLED),
+    is_int(CALL(nvmlDeviceSetPersistenceMode)(gpu, NVML_FEATURE_ENABLED),
            NVML_ERROR_DRIVER_NOT_LOADED, "and setters");
-    is_int(NVML(nvmlEventSetWait_v2)(set, &data, 30000), NVML_ERROR_DRIVER_NOT_LOADED,
+    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 30000), NVML_ERROR_DRIVER_NOT_LOADED,
            "who waits is told at once");
     mounted_up("--dev", "null", "--config", config);
-    ok(WAIT_UNTIL(NVML(nvmlDeviceGetPowerUsage)(gpu, &mw) == NVML_SUCCESS), "it is back");
-    is_int(NVML(nvmlDeviceGetName)(gpu, name, sizeof(name)), NVML_SUCCESS, "with its name");
-    is_int(NVML(nvmlEventSetWait_v2)(set, &data, 0), NVML_ERROR_TIMEOUT, "and its events");
+    ok(WAIT_UNTIL(CALL(nvmlDeviceGetPowerUsage)(gpu, &mw) == NVML_SUCCESS), "it is back");
+    is_int(CALL(nvmlDeviceGetName)(gpu, name, sizeof(name)), NVML_SUCCESS, "with its name");
+    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 0), NVML_ERROR_TIMEOUT, "and its events");
     file_put("gpus/1/control/fault", "xid 79");
-    is_int(NVML(nvmlEventSetWait_v2)(set, &data, 30000), NVML_SUCCESS, "that come");
-    NVML(nvmlEventSetFree)(set);
+    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 30000), NVML_SUCCESS, "that come");
+    CALL(nvmlEventSetFree)(set);
 }
 
 int main(void)
 {
     static const char config[] = "tests/nvml_pair.yaml";
 
-    nvml_load(config);
-    is_int(NVML(nvmlInit_v2)(), NVML_SUCCESS, "init");
+    nvml_mount(config);
+    is_int(CALL(nvmlInit_v2)(), NVML_SUCCESS, "init");
     threads();
     both_see_it();
     forks();
@@ -369,7 +369,7 @@ int main(void)
     export_table();
     visible();
     daemon_goes(config);
-    is_int(NVML(nvmlShutdown)(), NVML_SUCCESS, "shutdown");
+    is_int(CALL(nvmlShutdown)(), NVML_SUCCESS, "shutdown");
     ok(mounted_down(), "and down again");
     return tap_done();
 }

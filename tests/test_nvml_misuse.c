@@ -125,19 +125,19 @@ static void all_wrong_arguments(int index)
     struct handles h = { 0 };
     static const char *const life[] = { "nvmlShutdown", "nvmlInitWithFlags", NULL };
 
-    is_int(NVML(nvmlDeviceGetHandleByIndex_v2)((unsigned)index, &h.device), NVML_SUCCESS, "GPU %d",
+    is_int(CALL(nvmlDeviceGetHandleByIndex_v2)((unsigned)index, &h.device), NVML_SUCCESS, "GPU %d",
            index);
     for (unsigned int gi = 0; gi < 15 && !h.gpu_instance; gi++)
-        NVML(nvmlDeviceGetGpuInstanceById)(h.device, gi, &h.gpu_instance);
+        CALL(nvmlDeviceGetGpuInstanceById)(h.device, gi, &h.gpu_instance);
     if (h.gpu_instance)
-        NVML(nvmlGpuInstanceGetComputeInstanceById)(h.gpu_instance, 0, &h.compute_instance);
-    NVML(nvmlEventSetCreate)(&h.events);
-    NVML(nvmlGpmSampleAlloc)(&h.sample);
+        CALL(nvmlGpuInstanceGetComputeInstanceById)(h.gpu_instance, 0, &h.compute_instance);
+    CALL(nvmlEventSetCreate)(&h.events);
+    CALL(nvmlGpmSampleAlloc)(&h.sample);
     for (int i = 0; i < CALLS; i++)
         if (!is_one_of(calls[i].name, life))
             wrong_arguments(&calls[i], &h);
-    NVML(nvmlGpmSampleFree)(h.sample);
-    NVML(nvmlEventSetFree)(h.events);
+    CALL(nvmlGpmSampleFree)(h.sample);
+    CALL(nvmlEventSetFree)(h.events);
 }
 
 /* What is freed is no handle any more, and neither is one of another kind. */
@@ -150,34 +150,34 @@ static void stale_handles(void)
     nvmlSystemEventSetFreeRequest_v1_t gone = { .version = NVML_STRUCT_VERSION(sizeof(gone), 1) };
     nvmlDevice_t device;
 
-    NVML(nvmlDeviceGetHandleByIndex_v2)(1, &device);
-    NVML(nvmlGpmSampleAlloc)(&sample);
-    is_int(NVML(nvmlGpmSampleFree)(sample), NVML_SUCCESS, "a GPM sample is freed");
-    is_int(NVML(nvmlGpmSampleFree)(sample), NVML_ERROR_INVALID_ARGUMENT, "once");
-    is_int(NVML(nvmlGpmSampleGet)(device, sample), NVML_ERROR_INVALID_ARGUMENT, "and is gone");
-    NVML(nvmlEventSetCreate)(&set);
-    is_int(NVML(nvmlSystemEventSetCreate)(&made), NVML_SUCCESS, "a set of system events");
-    is_int(NVML(nvmlEventSetWait_v2)((nvmlEventSet_t)made.set, &data, 0),
+    CALL(nvmlDeviceGetHandleByIndex_v2)(1, &device);
+    CALL(nvmlGpmSampleAlloc)(&sample);
+    is_int(CALL(nvmlGpmSampleFree)(sample), NVML_SUCCESS, "a GPM sample is freed");
+    is_int(CALL(nvmlGpmSampleFree)(sample), NVML_ERROR_INVALID_ARGUMENT, "once");
+    is_int(CALL(nvmlGpmSampleGet)(device, sample), NVML_ERROR_INVALID_ARGUMENT, "and is gone");
+    CALL(nvmlEventSetCreate)(&set);
+    is_int(CALL(nvmlSystemEventSetCreate)(&made), NVML_SUCCESS, "a set of system events");
+    is_int(CALL(nvmlEventSetWait_v2)((nvmlEventSet_t)made.set, &data, 0),
            NVML_ERROR_INVALID_ARGUMENT, "is no event set");
     gone.set = (nvmlSystemEventSet_t)set;
-    is_int(NVML(nvmlSystemEventSetFree)(&gone), NVML_ERROR_INVALID_ARGUMENT, "nor the other way");
+    is_int(CALL(nvmlSystemEventSetFree)(&gone), NVML_ERROR_INVALID_ARGUMENT, "nor the other way");
     gone.set = made.set;
-    is_int(NVML(nvmlSystemEventSetFree)(&gone), NVML_SUCCESS, "it is freed");
-    is_int(NVML(nvmlSystemEventSetFree)(&gone), NVML_ERROR_INVALID_ARGUMENT, "once");
-    is_int(NVML(nvmlEventSetFree)(set), NVML_SUCCESS, "the event set as well");
-    is_int(NVML(nvmlEventSetWait_v2)(set, &data, 0), NVML_ERROR_INVALID_ARGUMENT, "and is gone");
+    is_int(CALL(nvmlSystemEventSetFree)(&gone), NVML_SUCCESS, "it is freed");
+    is_int(CALL(nvmlSystemEventSetFree)(&gone), NVML_ERROR_INVALID_ARGUMENT, "once");
+    is_int(CALL(nvmlEventSetFree)(set), NVML_SUCCESS, "the event set as well");
+    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 0), NVML_ERROR_INVALID_ARGUMENT, "and is gone");
 }
 
 int main(void)
 {
-    nvml_load("tests/nvml_node.yaml");
+    nvml_mount("tests/nvml_node.yaml");
     uninitialized();
-    is_int(NVML(nvmlInit_v2)(), NVML_SUCCESS, "init");
+    is_int(CALL(nvmlInit_v2)(), NVML_SUCCESS, "init");
     is_int(file_put("gpus/0/mig/instances", "create 1g.5gb"), 0, "a MIG device");
     all_wrong_arguments(0);
     all_wrong_arguments(3);
     stale_handles();
-    is_int(NVML(nvmlShutdown)(), NVML_SUCCESS, "shutdown");
+    is_int(CALL(nvmlShutdown)(), NVML_SUCCESS, "shutdown");
     uninitialized();
     ok(mounted_down(), "and down again");
     return tap_done();

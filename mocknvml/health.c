@@ -221,14 +221,11 @@ nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *correc
     static const enum metric ids[] = { METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL,
                                        METRIC_REMAPPED_ROWS_UNCORRECTABLE_TOTAL,
                                        METRIC_REMAPPED_ROWS_PENDING, METRIC_REMAPPED_ROWS_FAILURE };
-    struct reader_gpu gpu;
     nvmlReturn_t result = arguments_check(correctable && uncorrectable && pending && failure);
     int64_t values[4];
 
     if (result == NVML_SUCCESS)
-        result = device_read_gpu(device, &gpu);
-    if (result == NVML_SUCCESS)
-        result = sample_values(&gpu.sample, ids, 4, values);
+        result = get_values(device, ids, 4, values);
     if (result != NVML_SUCCESS)
         return result;
     *correctable = (unsigned int)values[0];
@@ -258,14 +255,11 @@ nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
                                        METRIC_REMAP_BANKS_PARTIAL_COUNT,
                                        METRIC_REMAP_BANKS_LOW_COUNT,
                                        METRIC_REMAP_BANKS_NONE_COUNT };
-    struct reader_gpu gpu;
     nvmlReturn_t result = answer_check(banks);
     int64_t values[5];
 
     if (result == NVML_SUCCESS)
-        result = device_read_gpu(device, &gpu);
-    if (result == NVML_SUCCESS)
-        result = sample_values(&gpu.sample, ids, 5, values);
+        result = get_values(device, ids, 5, values);
     if (result == NVML_SUCCESS)
         *banks = (nvmlRowRemapperHistogramValues_t){
             (unsigned int)values[0], (unsigned int)values[1], (unsigned int)values[2],

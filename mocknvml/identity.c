@@ -17,16 +17,16 @@
 /* A MIG device has its own name: "NVIDIA A100-SXM4-40GB MIG 1g.5gb". */
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
 {
-    nvmlReturn_t result = device_check(device);
     char text[128], mig[32], full[192];
+    nvmlReturn_t result = answer_check(name);
 
+    if (result == NVML_SUCCESS)
+        result = device_identity(device, IDENTITY_NAME, text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
     if (!device->parent)
-        return device_identity(device, IDENTITY_NAME, name, length);
-    result = device_identity(device, IDENTITY_NAME, text, sizeof(text));
-    if (result == NVML_SUCCESS)
-        result = mig_profile_name(device, mig, sizeof(mig));
+        return give_text(text, name, length);
+    result = mig_profile_name(device, mig, sizeof(mig));
     if (result != NVML_SUCCESS)
         return result;
     snprintf(full, sizeof(full), "%s MIG %s", text, mig);
@@ -35,8 +35,10 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = answer_check(uuid);
 
+    if (result == NVML_SUCCESS)
+        result = device_check(device);
     return result == NVML_SUCCESS ? give_text(device->uuid, uuid, length) : result;
 }
 

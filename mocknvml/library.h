@@ -156,6 +156,9 @@ int sample_value(const struct metric_sample *sample, enum metric id, int64_t *va
 nvmlReturn_t sample_values(const struct metric_sample *sample, const enum metric *ids, int count,
                            int64_t *values);
 
+/* The same of a GPU, all of one generation. */
+nvmlReturn_t get_values(nvmlDevice_t device, const enum metric *ids, int count, int64_t *values);
+
 /* One metric of a GPU, as the type that the function gives. */
 nvmlReturn_t get_i64(nvmlDevice_t device, enum metric id, int64_t *value);
 nvmlReturn_t get_uint(nvmlDevice_t device, enum metric id, unsigned int *value);

@@ -122,14 +122,11 @@ nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device, n
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates)
 {
     static const enum metric ids[] = { METRIC_UTILIZATION_GPU, METRIC_UTILIZATION_MEMORY };
-    struct reader_gpu gpu;
     nvmlReturn_t result = answer_check(rates);
     int64_t values[2];
 
     if (result == NVML_SUCCESS)
-        result = device_read_gpu(device, &gpu);
-    if (result == NVML_SUCCESS)
-        result = sample_values(&gpu.sample, ids, 2, values);
+        result = get_values(device, ids, 2, values);
     if (result == NVML_SUCCESS)
         *rates = (nvmlUtilization_t){ (unsigned int)values[0], (unsigned int)values[1] };
     return result;

@@ -56,6 +56,14 @@ nvmlReturn_t sample_values(const struct metric_sample *sample, const enum metric
     return nvml_error(result);
 }
 
+nvmlReturn_t get_values(nvmlDevice_t device, const enum metric *ids, int count, int64_t *values)
+{
+    struct reader_gpu gpu;
+    nvmlReturn_t result = device_read_gpu(device, &gpu);
+
+    return result == NVML_SUCCESS ? sample_values(&gpu.sample, ids, count, values) : result;
+}
+
 nvmlReturn_t get_i64(nvmlDevice_t device, enum metric id, int64_t *value)
 {
     struct reader_gpu gpu;

@@ -174,6 +174,140 @@ static void ecc(void)
     is_int((int64_t)count, 3, "but for the board's life");
 }
 
+/* --- who may set ----------------------------------------------------------------------------- */
+
+static nvmlReturn_t set_fan(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceSetFanSpeed_v2)(gpu, 0, 50);
+}
+
+static nvmlReturn_t set_default_fan(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceSetDefaultFanSpeed_v2)(gpu, 0);
+}
+
+static nvmlReturn_t set_offset(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceSetGpcClkVfOffset)(gpu, 15);
+}
+
+static nvmlReturn_t lock_clocks(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceSetGpuLockedClocks)(gpu, 900, 900);
+}
+
+static nvmlReturn_t lock_memory(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceResetMemoryLockedClocks)(gpu);
+}
+
+static nvmlReturn_t set_applications_clocks(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceResetApplicationsClocks)(gpu);
+}
+
+static nvmlReturn_t set_power(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceSetPowerManagementLimit)(gpu, 300000);
+}
+
+static nvmlReturn_t set_persistence(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceSetPersistenceMode)(gpu, NVML_FEATURE_ENABLED);
+}
+
+static nvmlReturn_t set_compute_mode(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceSetComputeMode)(gpu, NVML_COMPUTEMODE_PROHIBITED);
+}
+
+static nvmlReturn_t set_ecc(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceSetEccMode)(gpu, NVML_FEATURE_DISABLED);
+}
+
+static nvmlReturn_t clear_ecc(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceClearEccErrorCounts)(gpu, NVML_AGGREGATE_ECC);
+}
+
+static nvmlReturn_t set_mig(nvmlDevice_t gpu)
+{
+    nvmlReturn_t activation;
+
+    return CALL(nvmlDeviceSetMigMode)(gpu, NVML_DEVICE_MIG_ENABLE, &activation);
+}
+
+static nvmlReturn_t reset_link(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceResetNvLinkErrorCounters)(gpu, 0);
+}
+
+static nvmlReturn_t freeze_link(nvmlDevice_t gpu)
+{
+    return CALL(nvmlDeviceFreezeNvLinkUtilizationCounter)(gpu, 0, 0, NVML_FEATURE_ENABLED);
+}
+
+static nvmlReturn_t drain(nvmlDevice_t gpu)
+{
+    nvmlPciInfo_t pci;
+
+    CALL(nvmlDeviceGetPciInfo_v3)(gpu, &pci);
+    return CALL(nvmlDeviceModifyDrainState)(&pci, NVML_FEATURE_ENABLED);
+}
+
+static nvmlReturn_t remove_gpu(nvmlDevice_t gpu)
+{
+    nvmlPciInfo_t pci;
+
+    CALL(nvmlDeviceGetPciInfo_v3)(gpu, &pci);
+    return CALL(nvmlDeviceRemoveGpu_v2)(&pci, 0, 0);
+}
+
+static nvmlReturn_t create_instance(nvmlDevice_t gpu)
+{
+    nvmlGpuInstance_t instance;
+
+    return CALL(nvmlDeviceCreateGpuInstance)(gpu, 19, &instance);
+}
+
+/* Somebody without the permission to write the files may set nothing, and is told so. */
+static void setters(void)
+{
+    static const struct {
+        const char *name;
+        int board;
+        nvmlReturn_t (*set)(nvmlDevice_t gpu);
+    } rows[] = {
+        { "a fan", RTX, set_fan },
+        { "its default", RTX, set_default_fan },
+        { "a clock offset", RTX, set_offset },
+        { "locked clocks", A100, lock_clocks },
+        { "memory clocks", A100, lock_memory },
+        { "application clocks", A100, set_applications_clocks },
+        { "a power limit", A100, set_power },
+        { "persistence", A100, set_persistence },
+        { "the compute mode", A100, set_compute_mode },
+        { "ECC", A100, set_ecc },
+        { "ECC counts", A100, clear_ecc },
+        { "MIG", A100, set_mig },
+        { "NVLink errors", A100, reset_link },
+        { "NVLink counters", A100, freeze_link },
+        { "draining", A100, drain },
+        { "a GPU", A100, remove_gpu },
+        { "an instance", A100_MIG, create_instance },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        nvmlDevice_t gpu = nvml_gpu((unsigned)rows[i].board);
+        pid_t child = child_start();
+
+        if (child == 0)
+            _exit(setuid(65534) == 0 ? (int)rows[i].set(gpu) : 99);
+        is_int(child_end(child), NVML_ERROR_NO_PERMISSION, "nobody may not set %s", rows[i].name);
+    }
+}
+
 /* --- NVLink ---------------------------------------------------------------------------------- */
 
 static uint64_t counted(nvmlDevice_t gpu, unsigned int counter)
@@ -310,6 +444,7 @@ int main(void)
     fans();
     clock_offsets();
     ecc();
+    setters();
     nvlink();
     gpm(H100);
     gpm(B200);

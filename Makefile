@@ -44,6 +44,7 @@ SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml))
 # Not built in: for people and their editors.
 EXAMPLES    := $(sort $(wildcard schemas/examples/*.yaml)) schemas/config.schema.json
 
+comma       := ,
 objects      = $(patsubst %.c,$(BUILD)/%.o,$(1))
 programs     = $(patsubst %.c,$(BUILD)/%,$(1))
 
@@ -72,7 +73,8 @@ C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-cont
             -D_GNU_SOURCE -DFAKEGPUFS_VERSION='"$(VERSION)"' -I. $(CPPFLAGS) $(CFLAGS)
 LIBS     := -lyaml -lm -lfuse3 -lseccomp -lpthread
 
-PIC_FLAGS := -fPIC -ffunction-sections -fdata-sections
+# Of debugging information only what a backtrace needs: the library is loaded into others.
+PIC_FLAGS = -fPIC -ffunction-sections -fdata-sections $(if $(filter -g%,$(CFLAGS)),-g1)
 COMPILE   = $(CC) $(C_FLAGS) -MMD -MP -c
 LINK      = $(CC) $(C_FLAGS) $(LDFLAGS)
 
@@ -134,6 +136,21 @@ $(BUILD)/schemas.c: schemas/embed.sh $(SCHEMAS) $(BUILD)/stamp/schemas
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(TAP) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
+# Rows of all functions of the mock NVML, for the tests that call every one.
+NVML_CALLERS := $(BUILD)/tests/test_nvml_misuse.o $(BUILD)/tests/test_nvml_files.o
+$(NVML_CALLERS): $(BUILD)/tests/nvml_calls.inc
+$(NVML_CALLERS): CPPFLAGS += -I$(BUILD)/tests
+
+$(BUILD)/tests/nvml_calls.inc: tests/nvml_calls.sh mocknvml/nvml.h
+	$(call say,GEN)
+	$(Q)mkdir -p $(@D) && sh tests/nvml_calls.sh mocknvml/nvml.h >$@
+
+# The library itself, with a look at everything it reads.
+$(BUILD)/tests/test_nvml_files: $(BUILD)/tests/test_nvml_files.o $(TAP) $(PIC_OBJS)
+	$(call say,LINK)
+	$(Q)$(LINK) $(foreach f,metric_read reader_gpu reader_node reader_history reader_text reader_write reader_open_file,-Wl$(comma)--wrap=$(f)) \
+	    -o $@ $^ -lpthread -lm
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)

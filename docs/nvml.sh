@@ -14,21 +14,33 @@ cat <<'EOF'
     LD_LIBRARY_PATH=/usr/local/lib/fakegpufs nvtop
 
 - **Which mount**: `FAKEGPUFS_ROOT`, else the mount that the library itself was loaded from, else `/run/fakegpufs`.
-- **Which GPUs**: `NVIDIA_VISIBLE_DEVICES` (`all`, `none`, `void`, indices, UUIDs or their beginnings), numbered
-  anew. It is read by the first init.
+- **Which GPUs**: `NVIDIA_VISIBLE_DEVICES`: `all`, `none`, `void`, or a list of GPUs (`2`, `GPU-5af2…`) and MIG devices (`2:1` for
+  MIG device 1 of GPU 2, `MIG-7c11…`, `MIG-GPU-5af2…/1/0` by GPU, GPU instance and compute instance). UUIDs may be cut short, to
+  8 characters or more. What is named is numbered anew; of a GPU of which only MIG devices are named only those are there. The
+  list is read by the first init.
 - **Setters** write the GPU's control files: what they set lasts and every other process sees it. Who may,
   the files' permissions say (`NVML_ERROR_NO_PERMISSION`).
-- **Threads and forks**: any number of threads; a child process goes on with its parent's handles.
+- **Threads and forks**: any number of threads, which do not wait for each other to read. A child process goes on with its
+  parent's handles and event sets, whatever other threads were doing; each of the two sees every event.
 
 | what is wrong | answer |
 | --- | --- |
-| no mount, or its daemon is gone | `DRIVER_NOT_LOADED`; noticed within half a second, and over when it is back |
+| no mount, or its daemon is gone | `DRIVER_NOT_LOADED`; noticed within half a second, at once by who waits for events, and over when it is back: handles and event sets stay good |
+| a worker of the daemon dies | nothing: its successor answers |
 | the mount is of another version | `LIB_RM_VERSION_MISMATCH` |
 | the GPU fell off the bus, or is no longer configured | `GPU_IS_LOST`, for this GPU only |
 | the GPU has no such value | `NOT_SUPPORTED` |
 | a sensor does not answer | `UNKNOWN` |
 | the control file refuses the value | `INVALID_ARGUMENT`; the reason is in `gpus/<i>/control/last_error` |
 | not initialized | `UNINITIALIZED`, before any argument is looked at |
+| nothing where an answer should go; a handle that was never given out, was freed, or is of another kind | `INVALID_ARGUMENT`, whatever the GPU has |
+| a structure of another version | `ARGUMENT_VERSION_MISMATCH`, whatever the GPU has |
+| too little room | `INSUFFICIENT_SIZE`, and how much there must be |
+
+Some answers are simpler than a real board's: NVLink utilization counters work on every board with NVLink and count bytes, though
+drivers since Ampere give them up; `nvmlDeviceRemoveGpu` takes a GPU off the bus as the fault `fallen_off_bus` does, and
+`nvmlDeviceDiscoverGpus` brings it back; the GPM sample of a MIG instance is that of its GPU; who may set application clocks, the
+permissions of their control file say (`nvmlDeviceSetAPIRestriction` is not supported).
 
 A MIG device answers for its name, memory, attributes, identity and processes; `NOT_SUPPORTED` for readings that only a whole
 GPU has. Its memory is that of its GPU instance, its processes are those on its compute instance. In MIG mode the GPU itself

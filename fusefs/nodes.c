@@ -16,6 +16,7 @@ const struct node_def *const node_tables[] = {
     gpu_nodes,
     board_nodes,
     history_nodes,
+    tuning_nodes,
     workload_nodes,
     control_nodes,
     NULL,

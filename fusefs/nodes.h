@@ -15,6 +15,7 @@ extern const struct node_def k8s_nodes[];      /* k8s/ */
 extern const struct node_def gpu_nodes[];      /* gpus/ */
 extern const struct node_def board_nodes[];    /* gpus/: tables */
 extern const struct node_def history_nodes[];  /* gpus/, history: what was */
+extern const struct node_def tuning_nodes[];   /* gpus/: more control files */
 extern const struct node_def workload_nodes[]; /* workloads/ */
 extern const struct node_def control_nodes[];  /* control/, events, kmsg, snapshot, usr/ */
 

@@ -26,6 +26,12 @@ static int show_board(const struct node_ctx *cx, struct text *out)
     text_addf(out, "memory_type %s\n", *m->memory.type ? m->memory.type : "-");
     add_fact(out, "fans", m->fan.count);
     add_fact(out, "fan_min_percent", m->fan.min_percent / unit_parts(UNIT_PERCENT));
+    add_fact(out, "fan_max_rpm", m->fan.count ? m->fan.max_rpm : 0);
+    add_fact(out, "clock_offsets", m->clocks.offsets);
+    add_fact(out, "sm_offset_min_mhz", m->clocks.offsets ? SM_OFFSET_MIN_KHZ / 1000 : 0);
+    add_fact(out, "sm_offset_max_mhz", m->clocks.offsets ? SM_OFFSET_MAX_KHZ / 1000 : 0);
+    add_fact(out, "memory_offset_min_mhz", m->clocks.offsets ? MEMORY_OFFSET_MIN_KHZ / 1000 : 0);
+    add_fact(out, "memory_offset_max_mhz", m->clocks.offsets ? MEMORY_OFFSET_MAX_KHZ / 1000 : 0);
     add_fact(out, "encoders", m->engines.encoders);
     add_fact(out, "decoders", m->engines.decoders);
     add_fact(out, "jpeg_decoders", m->engines.jpeg);

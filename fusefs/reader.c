@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,20 +22,56 @@
  */
 enum { TRIES = 100, PATIENT_TRIES = 10000, PATIENCE_NS = 100000 };
 
+/* Threads that read through one descriptor count themselves in and out of the same word of the kernel's. */
+enum { SNAPSHOTS = 4 };
+
 struct reader {
     int root; /* the mount's directory */
-    int snapshot;
-    _Atomic int history; /* -1: nobody has asked for it yet */
+    _Atomic int
+        snapshots[SNAPSHOTS]; /* each for some of the threads; -1: none of those was here yet */
+    _Atomic int history;      /* -1: nobody has asked for it yet */
 };
 
 /* --- pages ----------------------------------------------------------------------------------- */
 
-static int read_page(const struct reader *r, int64_t page, union snapshot_slot *slot)
+/* Who needs a file first keeps it open for all. A descriptor or -errno. */
+static int open_once(struct reader *r, _Atomic int *kept, const char *name)
+{
+    int fd = atomic_load_explicit(kept, memory_order_acquire), none = -1;
+
+    if (fd >= 0)
+        return fd;
+    fd = openat(r->root, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (atomic_compare_exchange_strong(kept, &none, fd))
+        return fd;
+    close(fd);
+    return none;
+}
+
+/* Threads' own blocks lie far apart; their addresses are spread over the descriptors. */
+static int open_snapshot(struct reader *r)
+{
+    uint64_t self = (uint64_t)(uintptr_t)pthread_self() >> 6;
+    int fd = open_once(r, &r->snapshots[self * UINT64_C(0x9e3779b97f4a7c15) >> 62], "snapshot");
+
+    /* A process without descriptors, or that may not open any more, goes on with what it has. */
+    for (int i = 0; fd < 0 && i < SNAPSHOTS; i++)
+        if (atomic_load(&r->snapshots[i]) >= 0)
+            return atomic_load(&r->snapshots[i]);
+    return fd;
+}
+
+static int read_page(struct reader *r, int64_t page, union snapshot_slot *slot)
 {
     struct snapshot_page p;
+    int fd = open_snapshot(r);
 
+    if (fd < 0)
+        return fd;
     for (int i = 0; i < PATIENT_TRIES; i++) {
-        ssize_t n = pread(r->snapshot, &p, sizeof(p), page * SNAPSHOT_PAGE);
+        ssize_t n = pread(fd, &p, sizeof(p), page * SNAPSHOT_PAGE);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -88,26 +125,10 @@ int reader_gpu(struct reader *r, int index, struct reader_gpu *gpu)
     return 0;
 }
 
-/* Who opens the file first keeps it open for all. */
-static int open_history(struct reader *r)
-{
-    int fd = atomic_load(&r->history), none = -1;
-
-    if (fd >= 0)
-        return fd;
-    fd = openat(r->root, "history", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    if (atomic_compare_exchange_strong(&r->history, &none, fd))
-        return fd;
-    close(fd);
-    return none;
-}
-
 int reader_history(struct reader *r, int index, struct reader_history *history)
 {
     struct snapshot_history h;
-    int fd = index < 0 ? -ENODEV : open_history(r);
+    int fd = index < 0 ? -ENODEV : open_once(r, &r->history, "history");
     ssize_t n;
 
     if (fd < 0)
@@ -193,12 +214,11 @@ int reader_open(struct reader **out, const char *root)
 
     if (!r)
         return -ENOMEM;
-    r->snapshot = -1;
     atomic_init(&r->history, -1);
+    for (int i = 0; i < SNAPSHOTS; i++)
+        atomic_init(&r->snapshots[i], -1);
     r->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (r->root >= 0)
-        r->snapshot = openat(r->root, "snapshot", O_RDONLY | O_CLOEXEC);
-    err = r->snapshot < 0 ? -errno : reader_node(r, &node);
+    err = r->root < 0 ? -errno : reader_node(r, &node);
     if (err < 0) {
         reader_close(r);
         return err;
@@ -211,8 +231,9 @@ void reader_close(struct reader *r)
 {
     if (!r)
         return;
-    if (r->snapshot >= 0)
-        close(r->snapshot);
+    for (int i = 0; i < SNAPSHOTS; i++)
+        if (atomic_load(&r->snapshots[i]) >= 0)
+            close(atomic_load(&r->snapshots[i]));
     if (atomic_load(&r->history) >= 0)
         close(atomic_load(&r->history));
     if (r->root >= 0)

@@ -3,7 +3,7 @@
  *
  * The only way in which the mock NVML and the exporter look at a mount. Keeps one descriptor open and
  * uses pread, never mmap: a lost daemon is an error code here, not a signal in somebody else's process.
- * No threads, no output, no environment. One struct reader is for one thread at a time.
+ * No threads, no output, no environment. Several threads may use one struct reader at once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

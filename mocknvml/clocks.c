@@ -1,5 +1,5 @@
 /*
- * Clocks, power, heat and what they do to each other.
+ * Clocks: what they are, what they can be, why they are not higher; performance states.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,9 +16,9 @@ static nvmlReturn_t clock_of(nvmlDevice_t device, const enum metric *ids, nvmlCl
                              unsigned int *mhz)
 {
     if ((unsigned int)type >= NVML_CLOCK_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
-    return ids[type] == METRIC_COUNT ? library_unsupported() : get_uint(device, ids[type], mhz);
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
+    return ids[type] == METRIC_COUNT ? device_unsupported(device)
+                                     : get_uint(device, ids[type], mhz);
 }
 
 static const enum metric current_clocks[] = { METRIC_CLOCK_GRAPHICS, METRIC_CLOCK_SM,
@@ -67,12 +67,13 @@ static bool parse_clocks(const char *line, struct clock_row *row)
 /* The row of the highest memory clock. */
 static nvmlReturn_t first_clocks(nvmlDevice_t device, struct clock_row *row)
 {
-    char text[TABLE_BYTES], *rest = text, *line;
-    nvmlReturn_t result = device_text(device, "supported_clocks", text, sizeof(text));
+    struct table t;
+    nvmlReturn_t result = device_table(device, TABLE_CLOCKS, &t);
+    char *line;
 
     if (result != NVML_SUCCESS)
         return result;
-    line = table_line(&rest);
+    line = table_line(&t.rest);
     return line && parse_clocks(line, row) ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
@@ -80,11 +81,13 @@ nvmlReturn_t nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, nvmlCloc
                                                    unsigned int *mhz)
 {
     struct clock_row row;
-    nvmlReturn_t result = first_clocks(device, &row);
+    nvmlReturn_t result = answer_check(mhz);
 
+    if (result == NVML_SUCCESS)
+        result = first_clocks(device, &row);
     if (result != NVML_SUCCESS)
         return result;
-    if (!mhz || (unsigned int)type >= NVML_CLOCK_COUNT)
+    if ((unsigned int)type >= NVML_CLOCK_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (type == NVML_CLOCK_VIDEO)
         return NVML_ERROR_NOT_SUPPORTED;
@@ -109,22 +112,23 @@ nvmlReturn_t nvmlDeviceGetClock(nvmlDevice_t device, nvmlClockType_t type, nvmlC
     case NVML_CLOCK_ID_COUNT:
         break;
     }
-    return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED;
+    return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
 }
 
 nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned int *count,
                                                 unsigned int *mhz)
 {
-    char text[TABLE_BYTES], *rest = text, *line;
-    nvmlReturn_t result = device_text(device, "supported_clocks", text, sizeof(text));
+    struct table t;
+    char *line;
+    nvmlReturn_t result = answer_check(count);
     struct list list = { mhz, sizeof(*mhz), count ? *count : 0, 0 };
     struct clock_row row;
 
+    if (result == NVML_SUCCESS)
+        result = device_table(device, TABLE_CLOCKS, &t);
     if (result != NVML_SUCCESS)
         return result;
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    while ((line = table_line(&rest)))
+    while ((line = table_line(&t.rest)))
         if (parse_clocks(line, &row))
             list_add(&list, &row.memory_mhz);
     return list_end(&list, count);
@@ -142,16 +146,17 @@ static void add_clocks(struct list *list, const struct clock_row *row)
 nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned int memory_mhz,
                                                   unsigned int *count, unsigned int *mhz)
 {
-    char text[TABLE_BYTES], *rest = text, *line;
-    nvmlReturn_t result = device_text(device, "supported_clocks", text, sizeof(text));
+    struct table t;
+    char *line;
+    nvmlReturn_t result = answer_check(count);
     struct list list = { mhz, sizeof(*mhz), count ? *count : 0, 0 };
     struct clock_row row;
 
+    if (result == NVML_SUCCESS)
+        result = device_table(device, TABLE_CLOCKS, &t);
     if (result != NVML_SUCCESS)
         return result;
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    while ((line = table_line(&rest)))
+    while ((line = table_line(&t.rest)))
         if (parse_clocks(line, &row) && row.memory_mhz == memory_mhz)
             add_clocks(&list, &row);
     return list.used ? list_end(&list, count) : NVML_ERROR_NOT_FOUND;
@@ -162,11 +167,13 @@ nvmlReturn_t nvmlDeviceGetMinMaxClockOfPState(nvmlDevice_t device, nvmlClockType
                                               unsigned int *max)
 {
     struct clock_row row;
-    nvmlReturn_t result = first_clocks(device, &row);
+    nvmlReturn_t result = arguments_check(min && max);
 
+    if (result == NVML_SUCCESS)
+        result = first_clocks(device, &row);
     if (result != NVML_SUCCESS)
         return result;
-    if (!min || !max || (unsigned int)type >= NVML_CLOCK_COUNT)
+    if ((unsigned int)type >= NVML_CLOCK_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (pstate != NVML_PSTATE_0 || type == NVML_CLOCK_VIDEO)
         return NVML_ERROR_NOT_SUPPORTED;
@@ -210,12 +217,12 @@ nvmlReturn_t nvmlDeviceGetAdaptiveClockInfoStatus(nvmlDevice_t device, unsigned 
 
 nvmlReturn_t nvmlDeviceGetClkMonStatus(nvmlDevice_t device, nvmlClkMonStatus_t *status)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = answer_check(status);
 
+    if (result == NVML_SUCCESS)
+        result = device_check(device);
     if (result != NVML_SUCCESS)
         return result;
-    if (!status)
-        return NVML_ERROR_INVALID_ARGUMENT;
     status->bGlobalStatus = status->clkMonListSize = 0;
     return NVML_SUCCESS;
 }
@@ -225,18 +232,141 @@ nvmlReturn_t nvmlDeviceGetCurrentClockFreqs(nvmlDevice_t device,
                                             nvmlDeviceCurrentClockFreqs_v1_t *freqs)
 {
     unsigned int sm, memory;
-    nvmlReturn_t result = get_uint(device, METRIC_CLOCK_SM, &sm);
+    nvmlReturn_t result = STRUCT_CHECK(freqs, 1);
 
+    if (result == NVML_SUCCESS)
+        result = get_uint(device, METRIC_CLOCK_SM, &sm);
     if (result == NVML_SUCCESS)
         result = get_uint(device, METRIC_CLOCK_MEMORY, &memory);
     if (result != NVML_SUCCESS)
         return result;
-    if (!freqs)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (freqs->version != NVML_STRUCT_VERSION(sizeof(*freqs), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     snprintf(freqs->str, sizeof(freqs->str), "nvclk=%u, memclk=%u", sm, memory);
     return NVML_SUCCESS;
+}
+
+/* --- offsets --------------------------------------------------------------------------------- */
+
+/* Offsets of the SM clock and of the memory clock, in MHz. NVML_ERROR_NOT_SUPPORTED where there are none. */
+static nvmlReturn_t read_offsets(nvmlDevice_t device, int offsets[2])
+{
+    char text[64];
+    nvmlReturn_t result = device_text(device, "control/clock_offsets", text, sizeof(text));
+
+    if (result != NVML_SUCCESS)
+        return result;
+    return sscanf(text, "%d %d", &offsets[0], &offsets[1]) == 2 ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
+}
+
+static nvmlReturn_t get_offset(nvmlDevice_t device, int which, int *mhz)
+{
+    int offsets[2];
+    nvmlReturn_t result = answer_check(mhz);
+
+    if (result == NVML_SUCCESS)
+        result = read_offsets(device, offsets);
+    if (result == NVML_SUCCESS)
+        *mhz = offsets[which];
+    return result;
+}
+
+static nvmlReturn_t set_offset(nvmlDevice_t device, int which, int mhz)
+{
+    int offsets[2];
+    char text[64];
+    nvmlReturn_t result = read_offsets(device, offsets);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    offsets[which] = mhz;
+    snprintf(text, sizeof(text), "%d %d", offsets[0], offsets[1]);
+    return device_write(device, "control/clock_offsets", text);
+}
+
+static nvmlReturn_t get_offset_range(nvmlDevice_t device, int which, int *min, int *max)
+{
+    static const char *const names[2][2] = { { "sm_offset_min_mhz", "sm_offset_max_mhz" },
+                                             { "memory_offset_min_mhz", "memory_offset_max_mhz" } };
+    int64_t supported, low, high;
+    nvmlReturn_t result = arguments_check(min && max);
+
+    if (result == NVML_SUCCESS)
+        result = device_fact(device, "clock_offsets", &supported);
+    if (result == NVML_SUCCESS && !supported)
+        result = NVML_ERROR_NOT_SUPPORTED;
+    if (result == NVML_SUCCESS)
+        result = device_fact(device, names[which][0], &low);
+    if (result == NVML_SUCCESS)
+        result = device_fact(device, names[which][1], &high);
+    if (result != NVML_SUCCESS)
+        return result;
+    *min = (int)low;
+    *max = (int)high;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetGpcClkVfOffset(nvmlDevice_t device, int *mhz)
+{
+    return get_offset(device, 0, mhz);
+}
+
+nvmlReturn_t nvmlDeviceSetGpcClkVfOffset(nvmlDevice_t device, int mhz)
+{
+    return set_offset(device, 0, mhz);
+}
+
+nvmlReturn_t nvmlDeviceGetGpcClkMinMaxVfOffset(nvmlDevice_t device, int *min, int *max)
+{
+    return get_offset_range(device, 0, min, max);
+}
+
+nvmlReturn_t nvmlDeviceGetMemClkVfOffset(nvmlDevice_t device, int *mhz)
+{
+    return get_offset(device, 1, mhz);
+}
+
+nvmlReturn_t nvmlDeviceSetMemClkVfOffset(nvmlDevice_t device, int mhz)
+{
+    return set_offset(device, 1, mhz);
+}
+
+nvmlReturn_t nvmlDeviceGetMemClkMinMaxVfOffset(nvmlDevice_t device, int *min, int *max)
+{
+    return get_offset_range(device, 1, min, max);
+}
+
+/* Only the fastest performance state has offsets. Graphics and SM run from one clock. */
+static nvmlReturn_t offset_clock(const nvmlClockOffset_t *info, int *which)
+{
+    nvmlReturn_t result = STRUCT_CHECK(info, 1);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (info->type >= NVML_CLOCK_COUNT || info->pstate > NVML_PSTATE_15)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (info->type == NVML_CLOCK_VIDEO || info->pstate != NVML_PSTATE_0)
+        return NVML_ERROR_NOT_SUPPORTED;
+    *which = info->type == NVML_CLOCK_MEM;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetClockOffsets(nvmlDevice_t device, nvmlClockOffset_t *info)
+{
+    int which;
+    nvmlReturn_t result = offset_clock(info, &which);
+
+    if (result == NVML_SUCCESS)
+        result = get_offset(device, which, &info->clockOffsetMHz);
+    return result == NVML_SUCCESS
+               ? get_offset_range(device, which, &info->minClockOffsetMHz, &info->maxClockOffsetMHz)
+               : result;
+}
+
+nvmlReturn_t nvmlDeviceSetClockOffsets(nvmlDevice_t device, nvmlClockOffset_t *info)
+{
+    int which;
+    nvmlReturn_t result = offset_clock(info, &which);
+
+    return result == NVML_SUCCESS ? set_offset(device, which, info->clockOffsetMHz) : result;
 }
 
 /* --- P-states -------------------------------------------------------------------------------- */
@@ -261,12 +391,12 @@ nvmlReturn_t nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_t device, nvmlPs
 {
     unsigned int room = bytes / sizeof(*states);
     int64_t idle;
-    nvmlReturn_t result = device_fact(device, "idle_pstate", &idle);
+    nvmlReturn_t result = answer_check(states);
 
+    if (result == NVML_SUCCESS)
+        result = device_fact(device, "idle_pstate", &idle);
     if (result != NVML_SUCCESS)
         return result;
-    if (!states)
-        return NVML_ERROR_INVALID_ARGUMENT;
     if (room < 1 || (idle && room < 2))
         return NVML_ERROR_INSUFFICIENT_SIZE;
     for (unsigned int i = 0; i < room; i++)
@@ -280,14 +410,12 @@ nvmlReturn_t nvmlDeviceGetSupportedPerformanceStates(nvmlDevice_t device, nvmlPs
 nvmlReturn_t nvmlDeviceGetPerformanceModes(nvmlDevice_t device, nvmlDevicePerfModes_v1_t *modes)
 {
     struct clock_row row;
-    nvmlReturn_t result = first_clocks(device, &row);
+    nvmlReturn_t result = STRUCT_CHECK(modes, 1);
 
+    if (result == NVML_SUCCESS)
+        result = first_clocks(device, &row);
     if (result != NVML_SUCCESS)
         return result;
-    if (!modes)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (modes->version != NVML_STRUCT_VERSION(sizeof(*modes), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     snprintf(modes->str, sizeof(modes->str),
              "perf=0, nvclk=%" PRId64 ", nvclkmin=%" PRId64 ", nvclkmax=%" PRId64 ", memclk=%u",
              row.max_khz / 1000, row.min_khz / 1000, row.max_khz / 1000, row.memory_mhz);
@@ -299,13 +427,13 @@ nvmlReturn_t nvmlDeviceGetDynamicPstatesInfo(nvmlDevice_t device, nvmlGpuDynamic
     static const enum metric ids[] = { METRIC_UTILIZATION_GPU, METRIC_UTILIZATION_MEMORY,
                                        METRIC_UTILIZATION_DECODER };
     struct reader_gpu gpu;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
+    nvmlReturn_t result = answer_check(info);
     int64_t value;
 
+    if (result == NVML_SUCCESS)
+        result = device_read_gpu(device, &gpu);
     if (result != NVML_SUCCESS)
         return result;
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
     memset(info, 0, sizeof(*info));
     info->flags = 1;
     for (int i = 0; i < 3; i++)
@@ -313,250 +441,5 @@ nvmlReturn_t nvmlDeviceGetDynamicPstatesInfo(nvmlDevice_t device, nvmlGpuDynamic
             info->utilization[i].bIsPresent = 1;
             info->utilization[i].percentage = (unsigned int)value;
         }
-    return NVML_SUCCESS;
-}
-
-/* --- power ----------------------------------------------------------------------------------- */
-
-nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *mw)
-{
-    return get_uint(device, METRIC_POWER_USAGE, mw);
-}
-
-nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long *mj)
-{
-    return get_u64(device, METRIC_ENERGY_TOTAL, mj);
-}
-
-nvmlReturn_t nvmlDeviceGetPowerManagementMode(nvmlDevice_t device, nvmlEnableState_t *mode)
-{
-    unsigned int limit;
-    nvmlReturn_t result = get_uint(device, METRIC_POWER_LIMIT, mode ? &limit : NULL);
-
-    if (result == NVML_SUCCESS)
-        *mode = NVML_FEATURE_ENABLED;
-    return result;
-}
-
-nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device, unsigned int *mw)
-{
-    return get_uint(device, METRIC_POWER_LIMIT, mw);
-}
-
-nvmlReturn_t nvmlDeviceGetPowerManagementDefaultLimit(nvmlDevice_t device, unsigned int *mw)
-{
-    return get_uint(device, METRIC_POWER_LIMIT_DEFAULT, mw);
-}
-
-nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsigned int *mw)
-{
-    return get_uint(device, METRIC_POWER_LIMIT_ENFORCED, mw);
-}
-
-nvmlReturn_t nvmlDeviceGetPowerManagementLimitConstraints(nvmlDevice_t device, unsigned int *min_mw,
-                                                          unsigned int *max_mw)
-{
-    nvmlReturn_t result = get_uint(device, METRIC_POWER_LIMIT_MIN, min_mw);
-
-    return result == NVML_SUCCESS ? get_uint(device, METRIC_POWER_LIMIT_MAX, max_mw) : result;
-}
-
-/* --- heat ------------------------------------------------------------------------------------ */
-
-nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, nvmlTemperatureSensors_t sensor,
-                                      unsigned int *celsius)
-{
-    if (sensor != NVML_TEMPERATURE_GPU)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
-    return get_uint(device, METRIC_TEMPERATURE_GPU, celsius);
-}
-
-nvmlReturn_t nvmlDeviceGetTemperatureV(nvmlDevice_t device, nvmlTemperature_v1_t *temperature)
-{
-    int celsius;
-    nvmlReturn_t result = get_int(device, METRIC_TEMPERATURE_GPU, &celsius);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!temperature)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (temperature->version != NVML_STRUCT_VERSION(sizeof(*temperature), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    if (temperature->sensorType != NVML_TEMPERATURE_GPU)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    temperature->temperature = celsius;
-    return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetTemperatureThreshold(nvmlDevice_t device,
-                                               nvmlTemperatureThresholds_t which,
-                                               unsigned int *celsius)
-{
-    static const enum metric ids[] = {
-        [NVML_TEMPERATURE_THRESHOLD_SHUTDOWN] = METRIC_TEMPERATURE_SHUTDOWN,
-        [NVML_TEMPERATURE_THRESHOLD_SLOWDOWN] = METRIC_TEMPERATURE_SLOWDOWN,
-        [NVML_TEMPERATURE_THRESHOLD_MEM_MAX] = METRIC_TEMPERATURE_MEMORY_MAX,
-        [NVML_TEMPERATURE_THRESHOLD_GPU_MAX] = METRIC_TEMPERATURE_MAX_OPERATING,
-    };
-
-    if ((unsigned int)which >= NVML_TEMPERATURE_THRESHOLD_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
-    if (which > NVML_TEMPERATURE_THRESHOLD_GPU_MAX)
-        return library_unsupported();
-    return get_uint(device, ids[which], celsius);
-}
-
-nvmlReturn_t nvmlDeviceGetMarginTemperature(nvmlDevice_t device, nvmlMarginTemperature_v1_t *margin)
-{
-    int celsius;
-    nvmlReturn_t result = get_int(device, METRIC_TEMPERATURE_MARGIN, &celsius);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!margin)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (margin->version != NVML_STRUCT_VERSION(sizeof(*margin), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    margin->marginTemperature = celsius;
-    return NVML_SUCCESS;
-}
-
-/* Sensor 15 means all of them; here the GPU's, then the memory's where it has one. */
-nvmlReturn_t nvmlDeviceGetThermalSettings(nvmlDevice_t device, unsigned int sensor,
-                                          nvmlGpuThermalSettings_t *settings)
-{
-    static const struct {
-        enum metric id, max;
-        int target;
-    } rows[] = { { METRIC_TEMPERATURE_GPU, METRIC_TEMPERATURE_SHUTDOWN, NVML_THERMAL_TARGET_GPU },
-                 { METRIC_TEMPERATURE_MEMORY, METRIC_TEMPERATURE_MEMORY_MAX,
-                   NVML_THERMAL_TARGET_MEMORY } };
-    struct reader_gpu gpu;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
-    int64_t value, max;
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!settings || (sensor > 2 && sensor != NVML_THERMAL_TARGET_ALL))
-        return NVML_ERROR_INVALID_ARGUMENT;
-    settings->count = 0;
-    for (unsigned int i = 0; i < 2; i++) {
-        if (sample_value(&gpu.sample, rows[i].id, &value) < 0 ||
-            (sensor != NVML_THERMAL_TARGET_ALL && sensor != i))
-            continue;
-        if (sample_value(&gpu.sample, rows[i].max, &max) < 0)
-            max = 127;
-        settings->sensor[settings->count++] = (nvmlGpuThermalSensor_t){
-            NVML_THERMAL_CONTROLLER_GPU_INTERNAL, 0, (int)max, (int)value, rows[i].target
-        };
-    }
-    return settings->count ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
-}
-
-/* --- fans ------------------------------------------------------------------------------------ */
-
-nvmlReturn_t nvmlDeviceGetNumFans(nvmlDevice_t device, unsigned int *count)
-{
-    return give_fact(device, "fans", count);
-}
-
-nvmlReturn_t nvmlDeviceGetFanSpeed(nvmlDevice_t device, unsigned int *percent)
-{
-    return get_uint(device, METRIC_FAN_SPEED, percent);
-}
-
-static nvmlReturn_t check_fan(nvmlDevice_t device, unsigned int fan)
-{
-    unsigned int count;
-    nvmlReturn_t result = nvmlDeviceGetNumFans(device, &count);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    return !count        ? NVML_ERROR_NOT_SUPPORTED
-           : fan < count ? NVML_SUCCESS
-                         : NVML_ERROR_INVALID_ARGUMENT;
-}
-
-/* All fans of a board turn alike. */
-nvmlReturn_t nvmlDeviceGetFanSpeed_v2(nvmlDevice_t device, unsigned int fan, unsigned int *percent)
-{
-    nvmlReturn_t result = check_fan(device, fan);
-
-    return result == NVML_SUCCESS ? nvmlDeviceGetFanSpeed(device, percent) : result;
-}
-
-nvmlReturn_t nvmlDeviceGetTargetFanSpeed(nvmlDevice_t device, unsigned int fan,
-                                         unsigned int *percent)
-{
-    return nvmlDeviceGetFanSpeed_v2(device, fan, percent);
-}
-
-nvmlReturn_t nvmlDeviceGetMinMaxFanSpeed(nvmlDevice_t device, unsigned int *min, unsigned int *max)
-{
-    nvmlReturn_t result = check_fan(device, 0);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!max)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *max = 100;
-    return give_fact(device, "fan_min_percent", min);
-}
-
-nvmlReturn_t nvmlDeviceGetFanControlPolicy_v2(nvmlDevice_t device, unsigned int fan,
-                                              unsigned int *policy)
-{
-    nvmlReturn_t result = check_fan(device, fan);
-
-    return result == NVML_SUCCESS
-               ? give_uint(device, NVML_FAN_POLICY_TEMPERATURE_CONTINOUS_SW, policy)
-               : result;
-}
-
-nvmlReturn_t nvmlDeviceGetCoolerInfo(nvmlDevice_t device, nvmlCoolerInfo_t *info)
-{
-    nvmlReturn_t result = check_fan(device, info ? info->index : 0);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (info->version != NVML_STRUCT_VERSION(sizeof(*info), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    info->coolerControlType = NVML_THERMAL_COOLER_SIGNAL_VARIABLE;
-    info->coolerTarget = NVML_THERMAL_COOLER_TARGET_GPU;
-    return NVML_SUCCESS;
-}
-
-/* --- violations ------------------------------------------------------------------------------ */
-
-nvmlReturn_t nvmlDeviceGetViolationStatus(nvmlDevice_t device, nvmlPerfPolicyType_t policy,
-                                          nvmlViolationTime_t *time)
-{
-    static const enum metric ids[NVML_PERF_POLICY_COUNT] = {
-        [NVML_PERF_POLICY_POWER] = METRIC_VIOLATION_POWER,
-        [NVML_PERF_POLICY_THERMAL] = METRIC_VIOLATION_THERMAL,
-        [NVML_PERF_POLICY_SYNC_BOOST] = METRIC_VIOLATION_SYNC_BOOST,
-        [NVML_PERF_POLICY_BOARD_LIMIT] = METRIC_VIOLATION_BOARD_LIMIT,
-        [NVML_PERF_POLICY_LOW_UTILIZATION] = METRIC_VIOLATION_LOW_UTILIZATION,
-        [NVML_PERF_POLICY_RELIABILITY] = METRIC_VIOLATION_RELIABILITY,
-        [NVML_PERF_POLICY_TOTAL_APP_CLOCKS] = METRIC_VIOLATION_APPLICATION_CLOCKS,
-        [NVML_PERF_POLICY_TOTAL_BASE_CLOCKS] = METRIC_VIOLATION_BASE_CLOCKS,
-    };
-    int64_t ns;
-    nvmlReturn_t result;
-
-    if ((unsigned int)policy >= NVML_PERF_POLICY_COUNT || !ids[policy])
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
-    result = get_i64(device, ids[policy], &ns);
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!time)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *time = (nvmlViolationTime_t){ .referenceTime = (unsigned long long)now_us(),
-                                   .violationTime = (unsigned long long)ns };
     return NVML_SUCCESS;
 }

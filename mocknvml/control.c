@@ -58,17 +58,12 @@ nvmlReturn_t nvmlDeviceSetPowerManagementLimit(nvmlDevice_t device, unsigned int
 /* Scope 0 is the GPU; the module around it has no limit of its own here. */
 nvmlReturn_t nvmlDeviceSetPowerManagementLimit_v2(nvmlDevice_t device, nvmlPowerValue_v2_t *value)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = STRUCT_CHECK(value, 2);
 
     if (result != NVML_SUCCESS)
         return result;
-    if (!value)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (value->version != NVML_STRUCT_VERSION(sizeof(*value), 2))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    if (value->powerScope)
-        return NVML_ERROR_NOT_SUPPORTED;
-    return nvmlDeviceSetPowerManagementLimit(device, value->powerValueMw);
+    return value->powerScope ? device_unsupported(device)
+                             : nvmlDeviceSetPowerManagementLimit(device, value->powerValueMw);
 }
 
 /* --- clocks ---------------------------------------------------------------------------------- */
@@ -143,9 +138,110 @@ nvmlReturn_t nvmlDeviceGetAPIRestriction(nvmlDevice_t device, nvmlRestrictedAPI_
                                          nvmlEnableState_t *restricted)
 {
     if ((unsigned int)what >= NVML_RESTRICTED_API_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
     if (what == NVML_RESTRICTED_API_SET_AUTO_BOOSTED_CLOCKS)
-        return library_unsupported();
+        return device_unsupported(device);
     return give_uint(device, NVML_FEATURE_ENABLED, (unsigned int *)restricted);
+}
+
+/* --- ECC ------------------------------------------------------------------------------------- */
+
+nvmlReturn_t nvmlDeviceClearEccErrorCounts(nvmlDevice_t device, nvmlEccCounterType_t counter)
+{
+    static const char *const commands[NVML_ECC_COUNTER_TYPE_COUNT] = { "clear volatile",
+                                                                       "clear aggregate" };
+
+    if ((unsigned int)counter >= NVML_ECC_COUNTER_TYPE_COUNT)
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
+    return device_write(device, "control/ecc_errors", commands[counter]);
+}
+
+/* --- draining -------------------------------------------------------------------------------- */
+
+/* These name a GPU by its address, since it may be about to go. */
+static nvmlReturn_t drained_device(const nvmlPciInfo_t *pci, nvmlDevice_t *device)
+{
+    char bus_id[32];
+    nvmlReturn_t result = answer_check(pci);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    snprintf(bus_id, sizeof(bus_id), "%08x:%02x:%02x.0", pci->domain, pci->bus, pci->device);
+    result = nvmlDeviceGetHandleByPciBusId_v2(bus_id, device);
+    return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_INVALID_ARGUMENT : result;
+}
+
+nvmlReturn_t nvmlDeviceQueryDrainState(nvmlPciInfo_t *pci, nvmlEnableState_t *state)
+{
+    nvmlDevice_t device;
+    char text[8];
+    nvmlReturn_t result = answer_check(state);
+
+    if (result == NVML_SUCCESS)
+        result = drained_device(pci, &device);
+    if (result == NVML_SUCCESS)
+        result = device_text(device, "control/drain", text, sizeof(text));
+    if (result == NVML_SUCCESS)
+        *state = *text == '1' ? NVML_FEATURE_ENABLED : NVML_FEATURE_DISABLED;
+    return result;
+}
+
+nvmlReturn_t nvmlDeviceModifyDrainState(nvmlPciInfo_t *pci, nvmlEnableState_t state)
+{
+    nvmlDevice_t device;
+    nvmlReturn_t result = drained_device(pci, &device);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    return (unsigned int)state > NVML_FEATURE_ENABLED
+               ? NVML_ERROR_INVALID_ARGUMENT
+               : write_number(device, "control/drain", state);
+}
+
+/* Off its bus as if it had fallen, when nobody uses it. */
+nvmlReturn_t nvmlDeviceRemoveGpu(nvmlPciInfo_t *pci)
+{
+    unsigned int processes = 0;
+    nvmlDevice_t device;
+    nvmlReturn_t result = drained_device(pci, &device);
+
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetComputeRunningProcesses_v3(device, &processes, NULL);
+    if (result == NVML_ERROR_INSUFFICIENT_SIZE)
+        return NVML_ERROR_IN_USE;
+    return result == NVML_SUCCESS ? device_write(device, "control/fault", "fallen_off_bus")
+                                  : result;
+}
+
+/* What is asked of the GPU and of its link makes no difference here. */
+nvmlReturn_t nvmlDeviceRemoveGpu_v2(nvmlPciInfo_t *pci, unsigned int gpu_state,
+                                    unsigned int link_state)
+{
+    (void)gpu_state, (void)link_state;
+    return nvmlDeviceRemoveGpu(pci);
+}
+
+/* Brings back what is gone from that address; nothing new is found where all is there. */
+nvmlReturn_t nvmlDeviceDiscoverGpus(nvmlPciInfo_t *pci)
+{
+    nvmlDevice_t device;
+    struct reader_node node;
+    nvmlReturn_t result = drained_device(pci, &device);
+
+    if (result != NVML_ERROR_INVALID_ARGUMENT || !pci)
+        return result;
+    result = node_read(&node);
+    for (int i = 0; result == NVML_SUCCESS && i < node.gpu_count; i++) {
+        unsigned int domain, bus, slot;
+        char path[64], text[32];
+
+        snprintf(path, sizeof(path), "gpus/%d/identity/bus_id", i);
+        if (root_text(path, text, sizeof(text)) == NVML_SUCCESS &&
+            sscanf(text, "%x:%x:%x", &domain, &bus, &slot) == 3 && domain == pci->domain &&
+            bus == pci->bus && slot == pci->device) {
+            snprintf(path, sizeof(path), "gpus/%d/control/fault", i);
+            return root_write(path, "recover");
+        }
+    }
+    return result == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : result;
 }

@@ -1,20 +1,16 @@
 /*
- * Events: waiting for what happens to GPUs.
+ * Events: waiting for what happens to GPUs, and for GPUs that come and go.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <errno.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "mocknvml/library.h"
+#include "mocknvml/handles.h"
+#include "mocknvml/stream.h"
 
-enum { WATCHES_MAX = 4096, LINE_BYTES = 512 };
+enum { WATCHES_MAX = 4096 };
 
 /* A device that a set watches, and for what. */
 struct watch {
@@ -22,46 +18,49 @@ struct watch {
     unsigned long long types;
 };
 
-/*
- * A set reads the mount's stream of events from where it stood when the set was made. Reads name their
- * offset: a child that inherits the set does not move its parent's.
- */
 struct nvmlEventSet_st {
-    struct nvmlEventSet_st *next;
-    int fd; /* of `events`, -1 when it was lost */
-    long long offset;
-    unsigned long long seen; /* number of the last event that was looked at */
-    struct watch *watches;   /* owned */
+    struct handle handle;
+    struct stream stream;
+    struct watch *watches; /* owned; with the stream's lock */
     int watch_count;
-    char text[4096]; /* read and not yet looked at */
-    size_t length;
 };
 
-static pthread_mutex_t sets_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct nvmlEventSet_st *sets; /* all there are */
+struct nvmlSystemEventSet_st {
+    struct handle handle;
+    struct stream stream;
+    unsigned long long types; /* with the stream's lock */
+};
 
-static bool knows_set(nvmlEventSet_t set)
+static struct handle *sets, *system_sets; /* all there are */
+
+void events_after_fork(void)
 {
-    struct nvmlEventSet_st *s;
-
-    pthread_mutex_lock(&sets_lock);
-    for (s = sets; s && s != set; s = s->next)
-        ;
-    pthread_mutex_unlock(&sets_lock);
-    return s != NULL;
+    for (struct handle *h = sets; h; h = h->next)
+        stream_after_fork(&((struct nvmlEventSet_st *)h)->stream);
+    for (struct handle *h = system_sets; h; h = h->next)
+        stream_after_fork(&((struct nvmlSystemEventSet_st *)h)->stream);
 }
 
-static nvmlReturn_t check_set(nvmlEventSet_t set)
+/* Makes a set with its stream and puts it in its list. */
+static nvmlReturn_t make_set(struct handle **list, size_t size, size_t stream_offset, void **made)
 {
-    nvmlReturn_t result = library_check();
+    char *set = calloc(1, size);
+    nvmlReturn_t result = set ? stream_open((struct stream *)(set + stream_offset))
+                              : NVML_ERROR_MEMORY;
 
-    return result == NVML_SUCCESS && !knows_set(set) ? NVML_ERROR_INVALID_ARGUMENT : result;
+    if (result != NVML_SUCCESS) {
+        free(set);
+        return result;
+    }
+    handle_add(list, (struct handle *)set);
+    *made = set;
+    return NVML_SUCCESS;
 }
 
-/* --- the stream ------------------------------------------------------------------------------ */
+/* --- what happened to a GPU ------------------------------------------------------------------ */
 
 struct event {
-    unsigned long long number;
+    nvmlEventSet_t set;
     nvmlDevice_t device;
     unsigned long long type, data;
 };
@@ -76,6 +75,9 @@ static const struct {
     { "ecc_dbe", " count=", nvmlEventTypeDoubleBitEccError },
     { "pstate", " to=", nvmlEventTypePState },
     { "clocks", " to=", nvmlEventTypeClock },
+    { "page_retired", " count=", nvmlEventTypeDramRetirementEvent },
+    { "row_remap", " count=", nvmlEventTypeDramRetirementEvent },
+    { "lost", " xid=", nvmlEventTypeGpuUnavailableError },
 };
 
 /* 17 12.300 xid gpu=0 pci=0000:06:00.0 xid=79 message="…" */
@@ -85,8 +87,7 @@ static bool parse_event(const char *line, struct event *e)
     const char *data;
     int gpu;
 
-    *e = (struct event){ 0 };
-    if (sscanf(line, "%llu %*s %31s gpu=%d", &e->number, kind, &gpu) != 3)
+    if (sscanf(line, "%*s %*s %31s gpu=%d", kind, &gpu) != 2)
         return false;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (!strcmp(kind, kinds[i].kind)) {
@@ -94,132 +95,40 @@ static bool parse_event(const char *line, struct event *e)
             e->type = kinds[i].type;
             e->data = data ? strtoull(data + strlen(kinds[i].data), NULL, 10) : 0;
             e->device = library_device_at(gpu);
+            return e->device != NULL;
         }
-    return e->device != NULL;
-}
-
-static bool is_watched(nvmlEventSet_t set, const struct event *e)
-{
-    for (int i = 0; i < set->watch_count; i++)
-        if (set->watches[i].device == e->device && set->watches[i].types & e->type)
-            return true;
     return false;
 }
 
-/* Takes the next whole line out of the text; false when there is none. */
-static bool take_line(nvmlEventSet_t set, char *line, size_t size)
+static bool is_watched(void *argument, const char *line)
 {
-    char *end = memchr(set->text, '\n', set->length);
-    size_t used;
+    struct event *e = argument;
 
-    if (!end)
+    if (!parse_event(line, e))
         return false;
-    used = (size_t)(end - set->text) + 1;
-    snprintf(line, size, "%.*s", (int)(used - 1), set->text);
-    memmove(set->text, set->text + used, set->length - used);
-    set->length -= used;
-    return true;
-}
-
-/* More text. 0, -EAGAIN when there is none yet, or -errno. */
-static int fill(nvmlEventSet_t set)
-{
-    ssize_t n;
-
-    if (set->length == sizeof(set->text))
-        set->length = 0; /* no line is that long */
-    n = pread(set->fd, set->text + set->length, sizeof(set->text) - set->length, set->offset);
-    if (n < 0 &&
-        errno == EPIPE) { /* the log began anew; what is known already is passed over by number */
-        set->offset = 0;
-        set->length = 0;
-        return 0;
-    }
-    if (n < 0)
-        return errno == EINTR ? 0 : -errno;
-    if (n == 0)
-        return -EAGAIN;
-    set->length += (size_t)n;
-    set->offset += n;
-    return 0;
-}
-
-/* The next event that the set asked for; false when all that came was looked at. */
-static bool next_event(nvmlEventSet_t set, struct event *e)
-{
-    char line[LINE_BYTES];
-
-    while (take_line(set, line, sizeof(line))) {
-        bool known = parse_event(line, e) && e->number > set->seen;
-
-        if (e->number > set->seen)
-            set->seen = e->number;
-        if (known && is_watched(set, e))
+    for (int i = 0; i < e->set->watch_count; i++)
+        if (e->set->watches[i].device == e->device && e->set->watches[i].types & e->type)
             return true;
-    }
     return false;
 }
-
-/* Opens the stream and passes over what is in it. */
-static nvmlReturn_t start(nvmlEventSet_t set)
-{
-    struct event e;
-    nvmlReturn_t result = root_open("events", &set->fd);
-
-    if (result != NVML_SUCCESS) {
-        set->fd = -1;
-        return result;
-    }
-    set->offset = 0;
-    set->length = 0;
-    while (fill(set) == 0)
-        while (next_event(set, &e))
-            ;
-    return NVML_SUCCESS;
-}
-
-/* --- sets ------------------------------------------------------------------------------------ */
 
 nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
 {
-    struct nvmlEventSet_st *made;
-    nvmlReturn_t result = library_check();
+    nvmlReturn_t result = answer_check(set);
+    void *made;
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!set)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    made = calloc(1, sizeof(*made));
-    if (!made)
-        return NVML_ERROR_MEMORY;
-    result = start(made);
-    if (result != NVML_SUCCESS) {
-        free(made);
-        return result;
-    }
-    pthread_mutex_lock(&sets_lock);
-    made->next = sets;
-    sets = made;
-    pthread_mutex_unlock(&sets_lock);
-    *set = made;
-    return NVML_SUCCESS;
+    if (result == NVML_SUCCESS)
+        result = make_set(&sets, sizeof(**set), offsetof(struct nvmlEventSet_st, stream), &made);
+    if (result == NVML_SUCCESS)
+        *set = made;
+    return result;
 }
 
 nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
 {
-    nvmlReturn_t result = check_set(set);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    pthread_mutex_lock(&sets_lock);
-    for (struct nvmlEventSet_st **s = &sets; *s; s = &(*s)->next)
-        if (*s == set) {
-            *s = set->next;
-            break;
-        }
-    pthread_mutex_unlock(&sets_lock);
-    if (set->fd >= 0)
-        close(set->fd);
+    if (library_check() != NVML_SUCCESS || !handle_remove(&sets, set))
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
+    stream_close(&set->stream);
     free(set->watches);
     free(set);
     return NVML_SUCCESS;
@@ -228,16 +137,32 @@ nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
 nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *types)
 {
     struct reader_gpu gpu;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
+    nvmlReturn_t result = answer_check(types);
     int64_t ecc;
 
+    if (result == NVML_SUCCESS)
+        result = device_read_gpu(device, &gpu);
     if (result != NVML_SUCCESS)
         return result;
-    if (!types)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *types = nvmlEventTypePState | nvmlEventTypeXidCriticalError | nvmlEventTypeClock;
+    *types = nvmlEventTypePState | nvmlEventTypeXidCriticalError | nvmlEventTypeClock |
+             nvmlEventTypeGpuUnavailableError;
     if (sample_value(&gpu.sample, METRIC_ECC_MODE, &ecc) == 0)
-        *types |= nvmlEventTypeSingleBitEccError | nvmlEventTypeDoubleBitEccError;
+        *types |= nvmlEventTypeSingleBitEccError | nvmlEventTypeDoubleBitEccError |
+                  nvmlEventTypeDramRetirementEvent;
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t add_watch(nvmlEventSet_t set, struct watch watch)
+{
+    struct watch *watches;
+
+    if (set->watch_count == WATCHES_MAX)
+        return NVML_ERROR_INSUFFICIENT_RESOURCES;
+    watches = realloc(set->watches, (size_t)(set->watch_count + 1) * sizeof(*watches));
+    if (!watches)
+        return NVML_ERROR_MEMORY;
+    set->watches = watches;
+    watches[set->watch_count++] = watch;
     return NVML_SUCCESS;
 }
 
@@ -245,8 +170,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long ty
                                       nvmlEventSet_t set)
 {
     unsigned long long supported;
-    struct watch *watches;
-    nvmlReturn_t result = check_set(set);
+    nvmlReturn_t result = handle_check(&sets, set);
 
     if (result == NVML_SUCCESS)
         result = nvmlDeviceGetSupportedEventTypes(device, &supported);
@@ -254,81 +178,28 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long ty
         return result;
     if (types & ~supported)
         return NVML_ERROR_NOT_SUPPORTED;
-    if (set->watch_count == WATCHES_MAX)
-        return NVML_ERROR_INSUFFICIENT_RESOURCES;
-    watches = realloc(set->watches, (size_t)(set->watch_count + 1) * sizeof(*watches));
-    if (!watches)
-        return NVML_ERROR_MEMORY;
-    set->watches = watches;
-    watches[set->watch_count++] = (struct watch){ device, types };
-    return NVML_SUCCESS;
-}
-
-/* --- waiting --------------------------------------------------------------------------------- */
-
-static int64_t monotonic_ms(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * INT64_C(1000) + ts.tv_nsec / 1000000;
-}
-
-/* Until there is an event, or -ETIMEDOUT, or -errno. */
-static int wait_event(nvmlEventSet_t set, int64_t until_ms, struct event *e)
-{
-    for (;;) {
-        struct pollfd poll_fd = { .fd = set->fd, .events = POLLIN };
-        int64_t left = until_ms - monotonic_ms();
-        int result;
-
-        if (next_event(set, e))
-            return 0;
-        result = fill(set);
-        if (result == 0)
-            continue;
-        if (result != -EAGAIN)
-            return result;
-        if (left <= 0)
-            return -ETIMEDOUT;
-        if (poll(&poll_fd, 1, left < 1000 ? (int)left : 1000) < 0 && errno != EINTR)
-            return -errno;
-    }
-}
-
-static nvmlReturn_t wait_set(nvmlEventSet_t set, unsigned int timeout_ms, struct event *e)
-{
-    int64_t until = monotonic_ms() + timeout_ms;
-    nvmlReturn_t result = check_set(set);
-    int error;
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (set->fd < 0 && (result = start(set)) != NVML_SUCCESS)
-        return result;
-    error = wait_event(set, until, e);
-    if (error == 0 || error == -ETIMEDOUT)
-        return nvml_error(error);
-    close(set->fd); /* the daemon went away: the next wait looks for the one that is there then */
-    set->fd = -1;
-    return nvml_error(error == -ENODEV ? -ENOTCONN : error);
+    pthread_mutex_lock(&set->stream.lock);
+    result = add_watch(set, (struct watch){ device, types });
+    pthread_mutex_unlock(&set->stream.lock);
+    return result;
 }
 
 nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
 {
-    struct event e;
-    nvmlReturn_t result = data ? wait_set(set, timeout_ms, &e) : check_set(set);
+    struct event e = { .set = set };
+    nvmlReturn_t result = answer_check(data);
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!data)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *data = (nvmlEventData_t){ .device = e.device,
-                               .eventType = e.type,
-                               .eventData = e.data,
-                               .gpuInstanceId = 0xFFFFFFFF,
-                               .computeInstanceId = 0xFFFFFFFF };
-    return NVML_SUCCESS;
+    if (result == NVML_SUCCESS)
+        result = handle_check(&sets, set);
+    if (result == NVML_SUCCESS)
+        result = stream_wait(&set->stream, timeout_ms, is_watched, &e);
+    if (result == NVML_SUCCESS)
+        *data = (nvmlEventData_t){ .device = e.device,
+                                   .eventType = e.type,
+                                   .eventData = e.data,
+                                   .gpuInstanceId = 0xFFFFFFFF,
+                                   .computeInstanceId = 0xFFFFFFFF };
+    return result;
 }
 
 /* The first structure ended before the instances. */
@@ -340,4 +211,109 @@ nvmlReturn_t nvmlEventSetWait(nvmlEventSet_t set, nvmlEventData_t *data, unsigne
     if (result == NVML_SUCCESS)
         memcpy(data, &whole, offsetof(nvmlEventData_t, gpuInstanceId));
     return result;
+}
+
+/* --- GPUs that come and go ------------------------------------------------------------------- */
+
+struct system_event {
+    nvmlSystemEventSet_t set;
+    nvmlSystemEventData_v1_t data;
+};
+
+/* A GPU that fell off the bus is not bound any more; one that was recovered or added is. */
+static const struct {
+    const char *kind;
+    unsigned long long type;
+} system_kinds[] = {
+    { "lost", nvmlSystemEventTypeGpuDriverUnbind },
+    { "gpu_removed", nvmlSystemEventTypeGpuDriverUnbind },
+    { "recovered", nvmlSystemEventTypeGpuDriverBind },
+    { "gpu_added", nvmlSystemEventTypeGpuDriverBind },
+};
+
+/* The number of a GPU here is made of its address, as that of its board. */
+static bool is_system_event(void *argument, const char *line)
+{
+    struct system_event *e = argument;
+    const char *pci = strstr(line, " pci=");
+    unsigned int domain, bus, slot;
+    char kind[32];
+
+    if (!pci || sscanf(line, "%*s %*s %31s", kind) != 1 ||
+        sscanf(pci, " pci=%x:%x:%x", &domain, &bus, &slot) != 3)
+        return false;
+    for (size_t i = 0; i < sizeof(system_kinds) / sizeof(system_kinds[0]); i++)
+        if (!strcmp(kind, system_kinds[i].kind) && e->set->types & system_kinds[i].type) {
+            e->data.eventType = system_kinds[i].type;
+            e->data.gpuId = domain << 16 | bus << 8 | slot << 3;
+            return true;
+        }
+    return false;
+}
+
+nvmlReturn_t nvmlSystemEventSetCreate(nvmlSystemEventSetCreateRequest_v1_t *request)
+{
+    nvmlReturn_t result = STRUCT_CHECK(request, 1);
+    void *made;
+
+    if (result == NVML_SUCCESS)
+        result = make_set(&system_sets, sizeof(*request->set),
+                          offsetof(struct nvmlSystemEventSet_st, stream), &made);
+    if (result == NVML_SUCCESS)
+        request->set = made;
+    return result;
+}
+
+nvmlReturn_t nvmlSystemEventSetFree(nvmlSystemEventSetFreeRequest_v1_t *request)
+{
+    nvmlReturn_t result = STRUCT_CHECK(request, 1);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!handle_remove(&system_sets, request->set))
+        return NVML_ERROR_INVALID_ARGUMENT;
+    stream_close(&request->set->stream);
+    free(request->set);
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlSystemRegisterEvents(nvmlSystemRegisterEventRequest_v1_t *request)
+{
+    nvmlReturn_t result = STRUCT_CHECK(request, 1);
+
+    if (result == NVML_SUCCESS)
+        result = handle_check(&system_sets, request->set);
+    if (result != NVML_SUCCESS)
+        return result;
+    if (request->eventTypes &
+        ~(nvmlSystemEventTypeGpuDriverUnbind | nvmlSystemEventTypeGpuDriverBind))
+        return NVML_ERROR_NOT_SUPPORTED;
+    pthread_mutex_lock(&request->set->stream.lock);
+    request->set->types |= request->eventTypes;
+    pthread_mutex_unlock(&request->set->stream.lock);
+    return NVML_SUCCESS;
+}
+
+/* Waits for the first, then takes what has come besides. */
+nvmlReturn_t nvmlSystemEventSetWait(nvmlSystemEventSetWaitRequest_v1_t *request)
+{
+    struct system_event e = { 0 };
+    unsigned int timeout_ms;
+    nvmlReturn_t result = STRUCT_CHECK(request, 1);
+
+    if (result == NVML_SUCCESS)
+        result = handle_check(&system_sets, request->set);
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!request->data || !request->dataSize)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    e.set = request->set;
+    timeout_ms = request->timeoutms;
+    for (request->numEvent = 0; request->numEvent < request->dataSize; timeout_ms = 0) {
+        result = stream_wait(&request->set->stream, timeout_ms, is_system_event, &e);
+        if (result != NVML_SUCCESS)
+            break;
+        request->data[request->numEvent++] = e.data;
+    }
+    return request->numEvent ? NVML_SUCCESS : result;
 }

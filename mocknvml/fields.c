@@ -3,76 +3,23 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <errno.h>
 #include <string.h>
 
 #include "mocknvml/library.h"
 #include "mocknvml/nvlink.h"
 
-/* --- fields that are metrics ------------------------------------------------------------------ */
-
-struct field {
-    unsigned int id;
-    enum metric metric;
-    nvmlValueType_t type;
-    int64_t divisor; /* from the metric's unit to the field's */
+/* What the fields of one call are answered from: one generation, and the table of links read once. */
+struct asking {
+    nvmlDevice_t device;
+    const struct metric_sample *sample;
+    bool links_read;
+    nvmlReturn_t links_result;
+    unsigned int link_count;
+    struct nvlink links[NVML_NVLINK_MAX_LINKS];
 };
 
 #define U32 NVML_VALUE_TYPE_UNSIGNED_INT
 #define U64 NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
-
-static const struct field fields[] = {
-    { 1, METRIC_ECC_MODE, U32, 1 },
-    { 2, METRIC_ECC_MODE_PENDING, U32, 1 },
-    { 3, METRIC_ECC_SBE_VOLATILE_TOTAL, U64, 1 },
-    { 4, METRIC_ECC_DBE_VOLATILE_TOTAL, U64, 1 },
-    { 5, METRIC_ECC_SBE_AGGREGATE_TOTAL, U64, 1 },
-    { 6, METRIC_ECC_DBE_AGGREGATE_TOTAL, U64, 1 },
-    { 11, METRIC_ECC_SBE_VOLATILE_TOTAL, U64, 1 }, /* in the device memory: all of them */
-    { 12, METRIC_ECC_DBE_VOLATILE_TOTAL, U64, 1 },
-    { 22, METRIC_ECC_SBE_AGGREGATE_TOTAL, U64, 1 },
-    { 23, METRIC_ECC_DBE_AGGREGATE_TOTAL, U64, 1 },
-    { 29, METRIC_RETIRED_PAGES_SBE_TOTAL, U64, 1 },
-    { 30, METRIC_RETIRED_PAGES_DBE_TOTAL, U64, 1 },
-    { 31, METRIC_RETIRED_PAGES_PENDING, U32, 1 },
-    { 38, METRIC_NVLINK_CRC_FLIT_ERROR_TOTAL, U64, 1 },
-    { 45, METRIC_NVLINK_CRC_DATA_ERROR_TOTAL, U64, 1 },
-    { 52, METRIC_NVLINK_REPLAY_ERROR_TOTAL, U64, 1 },
-    { 59, METRIC_NVLINK_RECOVERY_ERROR_TOTAL, U64, 1 },
-    { 74, METRIC_VIOLATION_POWER, U64, 1 },
-    { 75, METRIC_VIOLATION_THERMAL, U64, 1 },
-    { 76, METRIC_VIOLATION_SYNC_BOOST, U64, 1 },
-    { 77, METRIC_VIOLATION_BOARD_LIMIT, U64, 1 },
-    { 78, METRIC_VIOLATION_LOW_UTILIZATION, U64, 1 },
-    { 79, METRIC_VIOLATION_RELIABILITY, U64, 1 },
-    { 80, METRIC_VIOLATION_APPLICATION_CLOCKS, U64, 1 },
-    { 81, METRIC_VIOLATION_BASE_CLOCKS, U64, 1 },
-    { 82, METRIC_TEMPERATURE_MEMORY, U32, 1 },
-    { 83, METRIC_ENERGY_TOTAL, U64, 1 },
-    { 94, METRIC_PCIE_REPLAY_TOTAL, U32, 1 },
-    { 142, METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL, U32, 1 },
-    { 143, METRIC_REMAPPED_ROWS_UNCORRECTABLE_TOTAL, U32, 1 },
-    { 144, METRIC_REMAPPED_ROWS_PENDING, U32, 1 },
-    { 145, METRIC_REMAPPED_ROWS_FAILURE, U32, 1 },
-    { 185, METRIC_POWER_USAGE, U32, 1 },
-    { 186, METRIC_POWER_USAGE_INSTANT, U32, 1 },
-    { 187, METRIC_POWER_LIMIT_MIN, U32, 1 },
-    { 188, METRIC_POWER_LIMIT_MAX, U32, 1 },
-    { 189, METRIC_POWER_LIMIT_DEFAULT, U32, 1 },
-    { 190, METRIC_POWER_LIMIT_ENFORCED, U32, 1 },
-    { 191, METRIC_ENERGY_TOTAL, U64, 1 },
-    { 192, METRIC_POWER_LIMIT, U32, 1 },
-    { 230, METRIC_RECOVERY_ACTION, U32, 1 },
-    { 269, METRIC_THROTTLE_SW_THERMAL, U64, 1 },
-    { 270, METRIC_THROTTLE_HW_THERMAL, U64, 1 },
-    { 271, METRIC_THROTTLE_POWER_BRAKE, U64, 1 },
-};
-
-/* Errors of caches and registers: counted, and none there. */
-static bool is_zero_field(unsigned int id)
-{
-    return (id >= 7 && id <= 28) || id == 95 || (id >= 148 && id <= 160) || id == 301 || id == 302;
-}
 
 static void set_value(nvmlFieldValue_t *field, nvmlValueType_t type, int64_t value)
 {
@@ -91,22 +38,118 @@ static void set_value(nvmlFieldValue_t *field, nvmlValueType_t type, int64_t val
     }
 }
 
-static nvmlReturn_t metric_field(const struct metric_sample *sample, const struct field *row,
-                                 nvmlFieldValue_t *field)
+/* --- fields that are metrics ------------------------------------------------------------------ */
+
+struct field {
+    unsigned int id;
+    enum metric metric;
+    nvmlValueType_t type;
+};
+
+static const struct field fields[] = {
+    { 1, METRIC_ECC_MODE, U32 },
+    { 2, METRIC_ECC_MODE_PENDING, U32 },
+    { 3, METRIC_ECC_SBE_VOLATILE_TOTAL, U64 },
+    { 4, METRIC_ECC_DBE_VOLATILE_TOTAL, U64 },
+    { 5, METRIC_ECC_SBE_AGGREGATE_TOTAL, U64 },
+    { 6, METRIC_ECC_DBE_AGGREGATE_TOTAL, U64 },
+    { 11, METRIC_ECC_SBE_VOLATILE_TOTAL, U64 }, /* in the device memory: all of them */
+    { 12, METRIC_ECC_DBE_VOLATILE_TOTAL, U64 },
+    { 22, METRIC_ECC_SBE_AGGREGATE_TOTAL, U64 },
+    { 23, METRIC_ECC_DBE_AGGREGATE_TOTAL, U64 },
+    { 29, METRIC_RETIRED_PAGES_SBE_TOTAL, U64 },
+    { 30, METRIC_RETIRED_PAGES_DBE_TOTAL, U64 },
+    { 31, METRIC_RETIRED_PAGES_PENDING, U32 },
+    { 38, METRIC_NVLINK_CRC_FLIT_ERROR_TOTAL, U64 },
+    { 45, METRIC_NVLINK_CRC_DATA_ERROR_TOTAL, U64 },
+    { 52, METRIC_NVLINK_REPLAY_ERROR_TOTAL, U64 },
+    { 59, METRIC_NVLINK_RECOVERY_ERROR_TOTAL, U64 },
+    { 74, METRIC_VIOLATION_POWER, U64 },
+    { 75, METRIC_VIOLATION_THERMAL, U64 },
+    { 76, METRIC_VIOLATION_SYNC_BOOST, U64 },
+    { 77, METRIC_VIOLATION_BOARD_LIMIT, U64 },
+    { 78, METRIC_VIOLATION_LOW_UTILIZATION, U64 },
+    { 79, METRIC_VIOLATION_RELIABILITY, U64 },
+    { 80, METRIC_VIOLATION_APPLICATION_CLOCKS, U64 },
+    { 81, METRIC_VIOLATION_BASE_CLOCKS, U64 },
+    { 82, METRIC_TEMPERATURE_MEMORY, U32 },
+    { 83, METRIC_ENERGY_TOTAL, U64 },
+    { 94, METRIC_PCIE_REPLAY_TOTAL, U32 },
+    { 142, METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL, U32 },
+    { 143, METRIC_REMAPPED_ROWS_UNCORRECTABLE_TOTAL, U32 },
+    { 144, METRIC_REMAPPED_ROWS_PENDING, U32 },
+    { 145, METRIC_REMAPPED_ROWS_FAILURE, U32 },
+    { 185, METRIC_POWER_USAGE, U32 },
+    { 186, METRIC_POWER_USAGE_INSTANT, U32 },
+    { 187, METRIC_POWER_LIMIT_MIN, U32 },
+    { 188, METRIC_POWER_LIMIT_MAX, U32 },
+    { 189, METRIC_POWER_LIMIT_DEFAULT, U32 },
+    { 190, METRIC_POWER_LIMIT_ENFORCED, U32 },
+    { 191, METRIC_ENERGY_TOTAL, U64 },
+    { 192, METRIC_POWER_LIMIT, U32 },
+    { 230, METRIC_RECOVERY_ACTION, U32 },
+    { 269, METRIC_THROTTLE_SW_THERMAL, U64 },
+    { 270, METRIC_THROTTLE_HW_THERMAL, U64 },
+    { 271, METRIC_THROTTLE_POWER_BRAKE, U64 },
+};
+
+static nvmlReturn_t metric_field(struct asking *a, const struct field *row, nvmlFieldValue_t *field)
 {
     int64_t value;
-    nvmlReturn_t result = nvml_error(sample_value(sample, row->metric, &value));
+    nvmlReturn_t result = nvml_error(sample_value(a->sample, row->metric, &value));
 
     if (result == NVML_SUCCESS)
-        set_value(field, row->type, value / row->divisor);
+        set_value(field, row->type, value);
     return result;
+}
+
+/* --- fields that are 0: counted, and nothing of that happens here ------------------------------ */
+
+enum need { NEED_NOTHING, NEED_ECC, NEED_NVLINK, NEED_NVLINK5, NEED_C2C };
+
+static const struct {
+    unsigned int first, last;
+    enum need need;
+    nvmlValueType_t type;
+} zeros[] = {
+    { 7, 28, NEED_ECC, U64 },        /* errors of caches and registers */
+    { 95, 95, NEED_NOTHING, U32 },   /* PCIe replays rolled over */
+    { 148, 160, NEED_NVLINK, U64 },  /* ECC errors on links */
+    { 169, 169, NEED_NOTHING, U32 }, /* PCIe links that had to recover */
+    { 173, 183, NEED_NOTHING, U32 }, /* PCIe errors by kind */
+    { 205, 212, NEED_NVLINK5, U64 }, /* packets that went wrong */
+    { 214, 214, NEED_NVLINK5, U64 }, /* links that could not recover */
+    { 216, 222, NEED_NVLINK5, U64 }, /* bit errors */
+    { 231, 233, NEED_C2C, U32 },     /* errors on the way to the processor */
+    { 235, 250, NEED_NVLINK5, U64 }, /* blocks that had to be corrected */
+    { 301, 302, NEED_NOTHING, U64 },
+};
+
+static bool has(struct asking *a, enum need need)
+{
+    int64_t value = 0;
+
+    switch (need) {
+    case NEED_ECC:
+        return sample_value(a->sample, METRIC_ECC_MODE, &value) == 0;
+    case NEED_NVLINK:
+        return device_fact(a->device, "nvlink_links", &value) == NVML_SUCCESS && value > 0;
+    case NEED_NVLINK5:
+        return device_fact(a->device, "nvlink_version", &value) == NVML_SUCCESS && value >= 5;
+    case NEED_C2C:
+        return device_fact(a->device, "c2c", &value) == NVML_SUCCESS && value > 0;
+    case NEED_NOTHING:
+        break;
+    }
+    return true;
 }
 
 /* --- distances to limits ----------------------------------------------------------------------- */
 
 /* A limit as the margin at which it is reached: that of slowdown is below 0. */
-static nvmlReturn_t margin_field(const struct metric_sample *sample, nvmlFieldValue_t *field)
+static nvmlReturn_t margin_field(struct asking *a, nvmlFieldValue_t *field)
 {
+    const struct metric_sample *sample = a->sample;
     static const enum metric limits[] = { METRIC_TEMPERATURE_SHUTDOWN, METRIC_TEMPERATURE_SLOWDOWN,
                                           METRIC_TEMPERATURE_MEMORY_MAX,
                                           METRIC_TEMPERATURE_MAX_OPERATING };
@@ -159,174 +202,249 @@ static const struct {
     unsigned int id;
     enum link_value value;
 } scoped[] = {
-    { 138, LINK_TX_KIB },     { 139, LINK_RX_KIB }, { 140, LINK_TX_KIB },   { 141, LINK_RX_KIB },
-    { 146, LINK_REMOTE_ID },  { 161, LINK_REPLAY }, { 162, LINK_RECOVERY }, { 163, LINK_CRC },
-    { 164, LINK_SPEED_MBPS }, { 165, LINK_STATE },  { 166, LINK_VERSION },  { 202, LINK_TX_BYTES },
-    { 204, LINK_RX_BYTES },
+    { 138, LINK_TX_KIB },   { 139, LINK_RX_KIB },    { 140, LINK_TX_KIB },
+    { 141, LINK_RX_KIB },   { 146, LINK_REMOTE_ID }, { 161, LINK_REPLAY },
+    { 162, LINK_RECOVERY }, { 163, LINK_CRC },       { 164, LINK_SPEED_MBPS },
+    { 165, LINK_STATE },    { 166, LINK_VERSION },   { 202, LINK_TX_BYTES },
+    { 204, LINK_RX_BYTES }, { 213, LINK_RECOVERY },  { 215, LINK_RECOVERY },
 };
 
-static nvmlReturn_t link_value(nvmlDevice_t device, unsigned int number, enum link_value what,
-                               int64_t *value)
+static nvmlReturn_t read_links(struct asking *a)
 {
-    struct nvlink link;
-    unsigned int version = 0;
-    nvmlReturn_t result = nvlink_read(device, number, &link);
+    if (!a->links_read) {
+        a->links_result = nvlink_read_all(a->device, a->links, &a->link_count);
+        a->links_read = true;
+    }
+    return a->links_result;
+}
 
-    if (result == NVML_SUCCESS && what == LINK_VERSION)
-        result = nvlink_version(device, &version);
-    if (result != NVML_SUCCESS)
-        return result;
+static int64_t value_of(const struct nvlink *link, unsigned int version, enum link_value what)
+{
     switch (what) {
     case LINK_CRC_FLIT:
-        *value = link.crc_flit;
-        break;
+        return link->crc_flit;
     case LINK_CRC_DATA:
-        *value = link.crc_data;
-        break;
+        return link->crc_data;
     case LINK_CRC:
-        *value = (int64_t)link.crc_flit + link.crc_data;
-        break;
+        return (int64_t)link->crc_flit + link->crc_data;
     case LINK_REPLAY:
-        *value = link.replay;
-        break;
+        return link->replay;
     case LINK_RECOVERY:
-        *value = link.recovery;
-        break;
+        return link->recovery;
     case LINK_SPEED_MBPS:
-        *value = link.up ? (int64_t)(link.bytes_per_second / 1000000) : 0;
-        break;
+        return link->up ? (int64_t)(link->bytes_per_second / 1000000) : 0;
     case LINK_STATE:
-        *value = link.up;
-        break;
+        return link->up;
     case LINK_VERSION:
-        *value = version;
-        break;
+        return version;
     case LINK_TX_KIB:
-        *value = (int64_t)(link.tx_bytes / 1024);
-        break;
+        return (int64_t)(link->tx_bytes / 1024);
     case LINK_RX_KIB:
-        *value = (int64_t)(link.rx_bytes / 1024);
-        break;
+        return (int64_t)(link->rx_bytes / 1024);
     case LINK_TX_BYTES:
-        *value = (int64_t)link.tx_bytes;
-        break;
+        return (int64_t)link->tx_bytes;
     case LINK_RX_BYTES:
-        *value = (int64_t)link.rx_bytes;
-        break;
+        return (int64_t)link->rx_bytes;
     case LINK_REMOTE_ID:
-        *value = link.peer_link;
-        break;
+        return link->peer_link;
     }
+    return 0;
+}
+
+enum { ALL_LINKS = -1 };
+
+static nvmlReturn_t link_value(struct asking *a, unsigned int number, enum link_value what,
+                               nvmlFieldValue_t *field)
+{
+    unsigned int version = 0;
+    int64_t sum = 0;
+    nvmlReturn_t result = read_links(a);
+
+    if (result == NVML_SUCCESS && what == LINK_VERSION)
+        result = nvlink_version(a->device, &version);
+    if (result != NVML_SUCCESS)
+        return result;
+    if (number != (unsigned int)ALL_LINKS && number >= a->link_count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    for (unsigned int l = 0; l < a->link_count; l++)
+        if (number == (unsigned int)ALL_LINKS || number == l)
+            sum += value_of(&a->links[l], version, what);
+    set_value(field, U64, sum);
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t link_sum(nvmlDevice_t device, enum link_value what, int64_t *sum)
+/* The link that a field with one number for each link is about; false: it is none of them. */
+static bool in_run(unsigned int id, unsigned int *link, enum link_value *what)
 {
-    nvmlReturn_t result = link_value(device, 0, what, sum);
-
-    for (unsigned int l = 1; result == NVML_SUCCESS && l < NVML_NVLINK_MAX_LINKS; l++) {
-        int64_t value;
-
-        if (link_value(device, l, what, &value) != NVML_SUCCESS)
-            break;
-        *sum += value;
-    }
-    return result;
+    for (size_t i = 0; i < sizeof(link_runs) / sizeof(link_runs[0]); i++)
+        if (id >= link_runs[i].id && id < link_runs[i].id + link_runs[i].count) {
+            *link = id - link_runs[i].id + link_runs[i].first;
+            *what = link_runs[i].value;
+            return true;
+        }
+    return false;
 }
 
-static nvmlReturn_t link_field(nvmlDevice_t device, nvmlFieldValue_t *field)
+static nvmlReturn_t link_field(struct asking *a, nvmlFieldValue_t *field)
 {
-    unsigned int id = field->fieldId;
-    int64_t value = 0;
-    nvmlReturn_t result = NVML_ERROR_NOT_SUPPORTED;
+    enum link_value what;
+    unsigned int link;
 
-    for (size_t i = 0; i < sizeof(link_runs) / sizeof(link_runs[0]); i++)
-        if (id >= link_runs[i].id && id < link_runs[i].id + link_runs[i].count)
-            result = link_value(device, id - link_runs[i].id + link_runs[i].first,
-                                link_runs[i].value, &value);
+    if (in_run(field->fieldId, &link, &what))
+        return link_value(a, link, what, field);
     for (size_t i = 0; i < sizeof(scoped) / sizeof(scoped[0]); i++)
-        if (id == scoped[i].id)
-            result = field->scopeId == ~0u
-                         ? link_sum(device, scoped[i].value, &value)
-                         : link_value(device, field->scopeId, scoped[i].value, &value);
-    if (result == NVML_SUCCESS)
-        set_value(field, U64, value);
-    return result;
+        if (field->fieldId == scoped[i].id)
+            return link_value(a, field->scopeId, scoped[i].value, field);
+    return NVML_ERROR_NOT_SUPPORTED;
 }
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
-static nvmlReturn_t fact_field(nvmlDevice_t device, nvmlFieldValue_t *field)
+static nvmlReturn_t give(nvmlFieldValue_t *field, int64_t value)
 {
-    static const struct {
-        unsigned int id;
-        const char *name;
-    } facts[] = { { 91, "nvlink_links" }, { 170, "c2c" } };
-    int64_t value;
-
-    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
-        if (facts[i].id == field->fieldId &&
-            device_fact(device, facts[i].name, &value) == NVML_SUCCESS) {
-            set_value(field, U32, value);
-            return NVML_SUCCESS;
-        }
-    return NVML_ERROR_NOT_SUPPORTED;
-}
-
-static nvmlReturn_t switch_field(nvmlDevice_t device, nvmlFieldValue_t *field)
-{
-    nvmlIntNvLinkDeviceType_t type;
-    unsigned int count = 0;
-
-    for (unsigned int l = 0; nvmlDeviceGetNvLinkRemoteDeviceType(device, l, &type) == NVML_SUCCESS;
-         l++)
-        count += type == NVML_NVLINK_DEVICE_TYPE_SWITCH;
-    set_value(field, U32, count);
+    set_value(field, U32, value);
     return NVML_SUCCESS;
 }
 
-static nvmlReturn_t read_field(nvmlDevice_t device, const struct metric_sample *sample,
-                               nvmlFieldValue_t *field)
+static nvmlReturn_t fact_field(struct asking *a, nvmlFieldValue_t *field)
+{
+    int64_t value;
+    nvmlReturn_t result = device_fact(a->device, field->fieldId == 91 ? "nvlink_links" : "c2c",
+                                      &value);
+
+    return result == NVML_SUCCESS ? give(field, value) : result;
+}
+
+/* Whether the one link to the processor is up. */
+static nvmlReturn_t c2c_field(struct asking *a, nvmlFieldValue_t *field)
+{
+    return has(a, NEED_C2C) ? give(field, 1) : NVML_ERROR_NOT_SUPPORTED;
+}
+
+static nvmlReturn_t switch_field(struct asking *a, nvmlFieldValue_t *field)
+{
+    unsigned int count = 0;
+
+    if (read_links(a) == NVML_SUCCESS)
+        for (unsigned int l = 0; l < a->link_count; l++)
+            count += !strcmp(a->links[l].peer, "switch");
+    return give(field, count);
+}
+
+/* Links never sleep here, on boards whose links could. */
+static nvmlReturn_t link_power_field(struct asking *a, nvmlFieldValue_t *field)
+{
+    int64_t version;
+    nvmlReturn_t result = device_fact(a->device, "nvlink_version", &version);
+
+    if (result == NVML_SUCCESS && version < 4)
+        result = NVML_ERROR_NOT_SUPPORTED;
+    return result == NVML_SUCCESS ? give(field, 0) : result;
+}
+
+/* Whether bad pages of that cause wait: the flag is for both, the counts say which there are. */
+static nvmlReturn_t pending_field(struct asking *a, nvmlFieldValue_t *field)
+{
+    const enum metric ids[] = { METRIC_RETIRED_PAGES_PENDING,
+                                field->fieldId == 92 ? METRIC_RETIRED_PAGES_SBE_TOTAL
+                                                     : METRIC_RETIRED_PAGES_DBE_TOTAL };
+    int64_t values[2];
+    nvmlReturn_t result = sample_values(a->sample, ids, 2, values);
+
+    return result == NVML_SUCCESS ? give(field, values[0] && values[1]) : result;
+}
+
+/* 226: a reset is needed; 227: draining, then a reset. */
+static nvmlReturn_t reset_field(struct asking *a, nvmlFieldValue_t *field)
+{
+    int64_t action;
+    nvmlReturn_t result = nvml_error(sample_value(a->sample, METRIC_RECOVERY_ACTION, &action));
+
+    return result == NVML_SUCCESS ? give(field, action == (field->fieldId == 226 ? 1 : 4)) : result;
+}
+
+/* 184: MIG goes on without a reset, since Hopper; 199: profiles can be asked for while MIG is off. */
+static nvmlReturn_t mig_field(struct asking *a, nvmlFieldValue_t *field)
+{
+    int major, minor;
+    int64_t mode;
+    nvmlReturn_t result = nvml_error(sample_value(a->sample, METRIC_MIG_MODE, &mode));
+
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetCudaComputeCapability(a->device, &major, &minor);
+    return result == NVML_SUCCESS ? give(field, field->fieldId == 199 || major >= 9) : result;
+}
+
+static const struct {
+    unsigned int first, last;
+    nvmlReturn_t (*answer)(struct asking *a, nvmlFieldValue_t *field);
+} others[] = {
+    { 91, 91, fact_field },         { 92, 93, pending_field },  { 147, 147, switch_field },
+    { 167, 167, link_power_field }, { 170, 170, fact_field },   { 171, 171, c2c_field },
+    { 184, 184, mig_field },        { 193, 196, margin_field }, { 199, 199, mig_field },
+    { 226, 227, reset_field },
+};
+
+static nvmlReturn_t read_field(struct asking *a, nvmlFieldValue_t *field)
 {
     unsigned int id = field->fieldId;
-    int64_t ecc;
 
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         if (fields[i].id == id)
-            return metric_field(sample, &fields[i], field);
-    if (is_zero_field(id)) {
-        nvmlReturn_t result = nvml_error(id <= 28 ? sample_value(sample, METRIC_ECC_MODE, &ecc)
-                                                  : 0);
-
-        if (result == NVML_SUCCESS)
-            set_value(field, U64, 0);
-        return result;
-    }
-    if (id >= 193 && id <= 196)
-        return margin_field(sample, field);
-    if (id == 147)
-        return switch_field(device, field);
-    if (id == 91 || id == 170)
-        return fact_field(device, field);
-    return link_field(device, field);
+            return metric_field(a, &fields[i], field);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (id >= others[i].first && id <= others[i].last)
+            return others[i].answer(a, field);
+    for (size_t i = 0; i < sizeof(zeros) / sizeof(zeros[0]); i++)
+        if (id >= zeros[i].first && id <= zeros[i].last) {
+            if (!has(a, zeros[i].need))
+                return NVML_ERROR_NOT_SUPPORTED;
+            set_value(field, zeros[i].type, 0);
+            return NVML_SUCCESS;
+        }
+    return link_field(a, field);
 }
 
 /* Each field carries its own result; the call fails only when nothing could be asked. */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
 {
     struct reader_gpu gpu;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
+    struct asking a = { .device = device, .sample = &gpu.sample };
+    nvmlReturn_t result = arguments_check(count > 0 && values);
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!values || count <= 0)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    for (int i = 0; i < count; i++) {
+    if (result == NVML_SUCCESS)
+        result = device_read_gpu(device, &gpu);
+    for (int i = 0; result == NVML_SUCCESS && i < count; i++) {
         int64_t start = now_us();
 
-        values[i].nvmlReturn = read_field(device, &gpu.sample, &values[i]);
+        values[i].nvmlReturn = read_field(&a, &values[i]);
         values[i].timestamp = now_us();
         values[i].latencyUsec = values[i].timestamp - start;
     }
-    return NVML_SUCCESS;
+    return result;
+}
+
+/* Of what can be asked for, error counts of links can be set back, all of a link at once. */
+static nvmlReturn_t clear_field(nvmlDevice_t device, const nvmlFieldValue_t *field)
+{
+    unsigned int id = field->fieldId, link;
+    enum link_value what;
+
+    if (in_run(id, &link, &what))
+        return what == LINK_SPEED_MBPS ? NVML_ERROR_NOT_SUPPORTED
+                                       : nvmlDeviceResetNvLinkErrorCounters(device, link);
+    if (id >= 161 && id <= 163)
+        return nvmlDeviceResetNvLinkErrorCounters(device, field->scopeId);
+    return NVML_ERROR_NOT_SUPPORTED;
+}
+
+nvmlReturn_t nvmlDeviceClearFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
+{
+    nvmlReturn_t result = arguments_check(count > 0 && values);
+
+    if (result == NVML_SUCCESS)
+        result = device_check(device);
+    for (int i = 0; result == NVML_SUCCESS && i < count; i++)
+        values[i].nvmlReturn = clear_field(device, &values[i]);
+    return result;
 }

@@ -3,8 +3,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <string.h>
-
 #include "mocknvml/library.h"
 
 /* --- PCIe ------------------------------------------------------------------------------------ */
@@ -46,15 +44,12 @@ nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t device, nvmlPcieUtilCounte
     nvmlReturn_t result;
     int64_t bytes;
 
-    if ((unsigned int)counter >= NVML_PCIE_UTIL_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
+    if (!kilobytes || (unsigned int)counter >= NVML_PCIE_UTIL_COUNT)
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
     result = get_i64(device, counter == NVML_PCIE_UTIL_TX_BYTES ? METRIC_PCIE_TX : METRIC_PCIE_RX,
                      &bytes);
     if (result != NVML_SUCCESS)
         return result;
-    if (!kilobytes)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *kilobytes = (unsigned int)(bytes / 1000);
     return NVML_SUCCESS;
 }
@@ -82,15 +77,17 @@ nvmlReturn_t nvmlDeviceGetPcieLinkMaxSpeed(nvmlDevice_t device, unsigned int *sp
 nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, nvmlEnableState_t *current,
                                   nvmlEnableState_t *pending)
 {
-    nvmlReturn_t result = get_state(device, METRIC_ECC_MODE, current);
+    nvmlReturn_t result = answer_check(pending);
 
+    if (result == NVML_SUCCESS)
+        result = get_state(device, METRIC_ECC_MODE, current);
     return result == NVML_SUCCESS ? get_state(device, METRIC_ECC_MODE_PENDING, pending) : result;
 }
 
 nvmlReturn_t nvmlDeviceGetDefaultEccMode(nvmlDevice_t device, nvmlEnableState_t *mode)
 {
     unsigned int on;
-    nvmlReturn_t result = get_uint(device, METRIC_ECC_MODE, &on);
+    nvmlReturn_t result = get_uint(device, METRIC_ECC_MODE, mode ? &on : NULL);
 
     return result == NVML_SUCCESS ? give_fact(device, "ecc_default", (unsigned int *)mode) : result;
 }
@@ -105,8 +102,7 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorTyp
 {
     if ((unsigned int)type >= NVML_MEMORY_ERROR_TYPE_COUNT ||
         (unsigned int)counter >= NVML_ECC_COUNTER_TYPE_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
     return get_u64(device, ecc_totals[type][counter], count);
 }
 
@@ -144,14 +140,12 @@ nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
                                              nvmlEccSramErrorStatus_v1_t *status)
 {
     unsigned int on;
-    nvmlReturn_t result = get_uint(device, METRIC_ECC_MODE, &on);
+    nvmlReturn_t result = STRUCT_CHECK(status, 1);
 
+    if (result == NVML_SUCCESS)
+        result = get_uint(device, METRIC_ECC_MODE, &on);
     if (result != NVML_SUCCESS)
         return result;
-    if (!status)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (status->version != NVML_STRUCT_VERSION(sizeof(*status), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     *status = (nvmlEccSramErrorStatus_v1_t){ .version = status->version };
     return NVML_SUCCESS;
 }
@@ -160,14 +154,12 @@ nvmlReturn_t nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(
     nvmlDevice_t device, nvmlEccSramUniqueUncorrectedErrorCounts_v1_t *counts)
 {
     unsigned int on;
-    nvmlReturn_t result = get_uint(device, METRIC_ECC_MODE, &on);
+    nvmlReturn_t result = STRUCT_CHECK(counts, 1);
 
+    if (result == NVML_SUCCESS)
+        result = get_uint(device, METRIC_ECC_MODE, &on);
     if (result != NVML_SUCCESS)
         return result;
-    if (!counts)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (counts->version != NVML_STRUCT_VERSION(sizeof(*counts), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     counts->entryCount = 0;
     return NVML_SUCCESS;
 }
@@ -187,14 +179,11 @@ static nvmlReturn_t retired_pages(nvmlDevice_t device, nvmlPageRetirementCause_t
     unsigned int pages = 0;
     nvmlReturn_t result;
 
-    if ((unsigned int)cause >= NVML_PAGE_RETIREMENT_CAUSE_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
+    if (!count || (unsigned int)cause >= NVML_PAGE_RETIREMENT_CAUSE_COUNT)
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
     result = get_uint(device, retired[cause], &pages);
     if (result != NVML_SUCCESS)
         return result;
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned long long i = 0; i < pages; i++) {
         unsigned long long address = (2 * i + cause + 1) * 0x10000;
 
@@ -232,33 +221,31 @@ nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *correc
     static const enum metric ids[] = { METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL,
                                        METRIC_REMAPPED_ROWS_UNCORRECTABLE_TOTAL,
                                        METRIC_REMAPPED_ROWS_PENDING, METRIC_REMAPPED_ROWS_FAILURE };
-    unsigned int *const values[] = { correctable, uncorrectable, pending, failure };
-    struct reader_gpu gpu;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
+    nvmlReturn_t result = arguments_check(correctable && uncorrectable && pending && failure);
+    int64_t values[4];
 
-    for (int i = 0; result == NVML_SUCCESS && i < 4; i++) {
-        int64_t value;
-
-        result = nvml_error(sample_value(&gpu.sample, ids[i], &value));
-        if (result == NVML_SUCCESS && !values[i])
-            result = NVML_ERROR_INVALID_ARGUMENT;
-        if (result == NVML_SUCCESS)
-            *values[i] = (unsigned int)value;
-    }
-    return result;
+    if (result == NVML_SUCCESS)
+        result = get_values(device, ids, 4, values);
+    if (result != NVML_SUCCESS)
+        return result;
+    *correctable = (unsigned int)values[0];
+    *uncorrectable = (unsigned int)values[1];
+    *pending = (unsigned int)values[2];
+    *failure = (unsigned int)values[3];
+    return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetRemappedRows_v2(nvmlDevice_t device, nvmlRemappedRowsInfo_v2_t *info)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlRemappedRowsInfo_v2_t now = { 0 };
+    nvmlReturn_t result = answer_check(info);
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    info->corrInactiveRemaps = info->uncInactiveRemaps = 0;
-    return nvmlDeviceGetRemappedRows(device, &info->corrActiveRemaps, &info->uncActiveRemaps,
-                                     &info->bPending, &info->bfailureOccurred);
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetRemappedRows(device, &now.corrActiveRemaps, &now.uncActiveRemaps,
+                                           &now.bPending, &now.bfailureOccurred);
+    if (result == NVML_SUCCESS)
+        *info = now;
+    return result;
 }
 
 nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
@@ -268,23 +255,17 @@ nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
                                        METRIC_REMAP_BANKS_PARTIAL_COUNT,
                                        METRIC_REMAP_BANKS_LOW_COUNT,
                                        METRIC_REMAP_BANKS_NONE_COUNT };
-    struct reader_gpu gpu;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
-    unsigned int values[5];
+    nvmlReturn_t result = answer_check(banks);
+    int64_t values[5];
 
-    for (int i = 0; result == NVML_SUCCESS && i < 5; i++) {
-        int64_t value = 0;
-
-        result = nvml_error(sample_value(&gpu.sample, ids[i], &value));
-        values[i] = (unsigned int)value;
-    }
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!banks)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *banks = (nvmlRowRemapperHistogramValues_t){ values[0], values[1], values[2], values[3],
-                                                 values[4] };
-    return NVML_SUCCESS;
+    if (result == NVML_SUCCESS)
+        result = get_values(device, ids, 5, values);
+    if (result == NVML_SUCCESS)
+        *banks = (nvmlRowRemapperHistogramValues_t){
+            (unsigned int)values[0], (unsigned int)values[1], (unsigned int)values[2],
+            (unsigned int)values[3], (unsigned int)values[4]
+        };
+    return result;
 }
 
 /* A row that could not be remapped is memory that stays broken. */
@@ -292,12 +273,12 @@ nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device,
                                                     nvmlUnrepairableMemory_v1_t *flag)
 {
     unsigned int failure;
-    nvmlReturn_t result = get_uint(device, METRIC_REMAPPED_ROWS_FAILURE, &failure);
+    nvmlReturn_t result = STRUCT_CHECK(flag, 1);
 
+    if (result == NVML_SUCCESS)
+        result = get_uint(device, METRIC_REMAPPED_ROWS_FAILURE, &failure);
     if (result != NVML_SUCCESS)
         return result;
-    if (!flag)
-        return NVML_ERROR_INVALID_ARGUMENT;
     flag->unrepairableMemory = failure;
     return NVML_SUCCESS;
 }
@@ -310,14 +291,12 @@ nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag(nvmlDevice_t device,
 
 nvmlReturn_t nvmlDeviceGetRepairStatus(nvmlDevice_t device, nvmlRepairStatus_t *status)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = STRUCT_CHECK(status, 1);
 
+    if (result == NVML_SUCCESS)
+        result = device_check(device);
     if (result != NVML_SUCCESS)
         return result;
-    if (!status)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (status->version != NVML_STRUCT_VERSION(sizeof(*status), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     status->bChannelRepairPending = status->bTpcRepairPending = 0;
     return NVML_SUCCESS;
 }

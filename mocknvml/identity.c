@@ -17,16 +17,16 @@
 /* A MIG device has its own name: "NVIDIA A100-SXM4-40GB MIG 1g.5gb". */
 nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
 {
-    nvmlReturn_t result = device_check(device);
     char text[128], mig[32], full[192];
+    nvmlReturn_t result = answer_check(name);
 
+    if (result == NVML_SUCCESS)
+        result = device_identity(device, IDENTITY_NAME, text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
     if (!device->parent)
-        return device_identity(device, IDENTITY_NAME, name, length);
-    result = device_identity(device, IDENTITY_NAME, text, sizeof(text));
-    if (result == NVML_SUCCESS)
-        result = mig_profile_name(device, mig, sizeof(mig));
+        return give_text(text, name, length);
+    result = mig_profile_name(device, mig, sizeof(mig));
     if (result != NVML_SUCCESS)
         return result;
     snprintf(full, sizeof(full), "%s MIG %s", text, mig);
@@ -35,8 +35,10 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len
 
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = answer_check(uuid);
 
+    if (result == NVML_SUCCESS)
+        result = device_check(device);
     return result == NVML_SUCCESS ? give_text(device->uuid, uuid, length) : result;
 }
 
@@ -71,22 +73,21 @@ nvmlReturn_t nvmlDeviceGetInforomVersion(nvmlDevice_t device, nvmlInforomObject_
     };
 
     if ((unsigned int)object >= NVML_INFOROM_COUNT)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
     if (object == NVML_INFOROM_DEN)
-        return library_unsupported();
+        return device_unsupported(device);
     return device_identity(device, ids[object], version, length);
 }
 
 nvmlReturn_t nvmlDeviceGetInforomConfigurationChecksum(nvmlDevice_t device, unsigned int *checksum)
 {
     char text[32];
-    nvmlReturn_t result = device_identity(device, IDENTITY_INFOROM_CHECKSUM, text, sizeof(text));
+    nvmlReturn_t result = answer_check(checksum);
 
+    if (result == NVML_SUCCESS)
+        result = device_identity(device, IDENTITY_INFOROM_CHECKSUM, text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
-    if (!checksum)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *checksum = (unsigned int)strtoul(text, NULL, 0);
     return NVML_SUCCESS;
 }
@@ -107,13 +108,12 @@ nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t device, unsigned int *is_
                                           unsigned int *is_default)
 {
     char text[64];
-    nvmlReturn_t result = device_identity(device, IDENTITY_GSP_FIRMWARE_VERSION, text,
-                                          sizeof(text));
+    nvmlReturn_t result = arguments_check(is_on && is_default);
 
+    if (result == NVML_SUCCESS)
+        result = device_identity(device, IDENTITY_GSP_FIRMWARE_VERSION, text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
-    if (!is_on || !is_default)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *is_on = *is_default = 1;
     return NVML_SUCCESS;
 }
@@ -123,24 +123,24 @@ nvmlReturn_t nvmlDeviceGetGspFirmwareMode(nvmlDevice_t device, unsigned int *is_
 static nvmlReturn_t identity_uint(nvmlDevice_t device, enum identity id, unsigned int *value)
 {
     char text[64];
-    nvmlReturn_t result = device_identity(device, id, text, sizeof(text));
+    nvmlReturn_t result = answer_check(value);
 
+    if (result == NVML_SUCCESS)
+        result = device_identity(device, id, text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
-    if (!value)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *value = (unsigned int)strtoul(text, NULL, 0);
     return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = answer_check(index);
 
+    if (result == NVML_SUCCESS)
+        result = device_check(device);
     if (result != NVML_SUCCESS)
         return result;
-    if (!index)
-        return NVML_ERROR_INVALID_ARGUMENT;
     if (device->parent)
         return mig_device_index(device, index);
     *index = (unsigned int)device->number;
@@ -165,12 +165,12 @@ nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t device, unsigned int *bits
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
 {
     char text[32];
-    nvmlReturn_t result = device_identity(device, IDENTITY_COMPUTE_CAPABILITY, text, sizeof(text));
+    nvmlReturn_t result = arguments_check(major && minor);
 
+    if (result == NVML_SUCCESS)
+        result = device_identity(device, IDENTITY_COMPUTE_CAPABILITY, text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
-    if (!major || !minor)
-        return NVML_ERROR_INVALID_ARGUMENT;
     return sscanf(text, "%d.%d", major, minor) == 2 ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
 }
 
@@ -183,12 +183,12 @@ static nvmlReturn_t identity_word(nvmlDevice_t device, enum identity id, const s
                                   unsigned int other, unsigned int *value)
 {
     char text[64];
-    nvmlReturn_t result = device_identity(device, id, text, sizeof(text));
+    nvmlReturn_t result = answer_check(value);
 
+    if (result == NVML_SUCCESS)
+        result = device_identity(device, id, text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
-    if (!value)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *value = other;
     for (; words->text; words++)
         if (!strcmp(words->text, text))
@@ -249,13 +249,13 @@ nvmlReturn_t nvmlDeviceGetBrand(nvmlDevice_t device, nvmlBrandType_t *brand)
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 {
     char text[32];
-    nvmlReturn_t result = device_identity(device, IDENTITY_BUS_ID, text, sizeof(text));
+    nvmlReturn_t result = answer_check(pci);
     unsigned int function;
 
+    if (result == NVML_SUCCESS)
+        result = device_identity(device, IDENTITY_BUS_ID, text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
-    if (!pci)
-        return NVML_ERROR_INVALID_ARGUMENT;
     if (sscanf(text, "%x:%x:%x.%x", &pci->domain, &pci->bus, &pci->device, &function) != 4)
         return NVML_ERROR_UNKNOWN;
     snprintf(pci->busId, sizeof(pci->busId), "%s", text);
@@ -271,12 +271,12 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
 nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_v2_t *pci)
 {
     nvmlPciInfo_t info;
-    nvmlReturn_t result = nvmlDeviceGetPciInfo_v3(device, &info);
+    nvmlReturn_t result = answer_check(pci);
 
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetPciInfo_v3(device, &info);
     if (result != NVML_SUCCESS)
         return result;
-    if (!pci)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *pci = (nvmlPciInfo_v2_t){ .domain = info.domain,
                                .bus = info.bus,
                                .device = info.device,
@@ -294,15 +294,13 @@ nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_v2_t *pci)
 nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_v1_t *pci)
 {
     nvmlPciInfo_t info;
-    nvmlReturn_t result = nvmlDeviceGetPciInfo_v3(device, &info);
+    nvmlReturn_t result = STRUCT_CHECK(pci, 1);
     int64_t class = 0;
 
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetPciInfo_v3(device, &info);
     if (result != NVML_SUCCESS)
         return result;
-    if (!pci)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (pci->version != NVML_STRUCT_VERSION(sizeof(*pci), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     result = device_fact(device, "pci_class", &class);
     *pci = (nvmlPciInfoExt_v1_t){ .version = pci->version,
                                   .domain = info.domain,
@@ -320,12 +318,12 @@ nvmlReturn_t nvmlDeviceGetPciInfoExt(nvmlDevice_t device, nvmlPciInfoExt_v1_t *p
 nvmlReturn_t nvmlDeviceGetBoardId(nvmlDevice_t device, unsigned int *id)
 {
     nvmlPciInfo_t pci;
-    nvmlReturn_t result = nvmlDeviceGetPciInfo_v3(device, &pci);
+    nvmlReturn_t result = answer_check(id);
 
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetPciInfo_v3(device, &pci);
     if (result != NVML_SUCCESS)
         return result;
-    if (!id)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *id = pci.domain << 16 | pci.bus << 8 | pci.device << 3;
     return NVML_SUCCESS;
 }
@@ -337,14 +335,14 @@ nvmlReturn_t nvmlDeviceGetMultiGpuBoard(nvmlDevice_t device, unsigned int *is_mu
 
 nvmlReturn_t nvmlDeviceOnSameBoard(nvmlDevice_t one, nvmlDevice_t other, int *same)
 {
-    nvmlReturn_t result = device_check(one);
+    nvmlReturn_t result = answer_check(same);
 
+    if (result == NVML_SUCCESS)
+        result = device_check(one);
     if (result == NVML_SUCCESS)
         result = device_check(other);
     if (result != NVML_SUCCESS)
         return result;
-    if (!same)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *same = one == other;
     return NVML_SUCCESS;
 }
@@ -376,9 +374,20 @@ nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t device, unsigned int *
 
 /* --- displays and boards that data centres do not have --------------------------------------- */
 
+/* A driver says that displays could be attached, whatever the board; from 580 on it does not say any more. */
 nvmlReturn_t nvmlDeviceGetDisplayMode(nvmlDevice_t device, nvmlEnableState_t *mode)
 {
-    return give_uint(device, NVML_FEATURE_DISABLED, (unsigned int *)mode);
+    char version[64];
+    nvmlReturn_t result = answer_check(mode);
+
+    if (result == NVML_SUCCESS)
+        result = device_identity(device, IDENTITY_DRIVER_VERSION, version, sizeof(version));
+    if (result != NVML_SUCCESS)
+        return result;
+    if (atoi(version) >= 580)
+        return NVML_ERROR_DEPRECATED;
+    *mode = NVML_FEATURE_ENABLED;
+    return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t device, nvmlEnableState_t *active)
@@ -388,22 +397,50 @@ nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t device, nvmlEnableState_t *
 
 nvmlReturn_t nvmlDeviceGetBridgeChipInfo(nvmlDevice_t device, nvmlBridgeChipHierarchy_t *bridges)
 {
-    (void)bridges;
-    return device_check(device) == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : device_check(device);
+    return bridges ? device_unsupported(device) : library_refuse(NVML_ERROR_INVALID_ARGUMENT);
+}
+
+/* None of the things that a mask could name. */
+nvmlReturn_t nvmlDeviceGetCapabilities(nvmlDevice_t device,
+                                       nvmlDeviceCapabilities_v1_t *capabilities)
+{
+    nvmlReturn_t result = STRUCT_CHECK(capabilities, 1);
+
+    return result == NVML_SUCCESS ? give_uint(device, 0, &capabilities->capMask) : result;
+}
+
+/* Only boards that share a module with a processor know of the rack around them; here, of their module in it. */
+nvmlReturn_t nvmlDeviceGetPlatformInfo(nvmlDevice_t device, nvmlPlatformInfo_v2_t *info)
+{
+    int64_t links, module;
+    nvmlReturn_t result = STRUCT_CHECK(info, 2);
+
+    if (result == NVML_ERROR_ARGUMENT_VERSION_MISMATCH)
+        result = struct_check(info, NVML_STRUCT_VERSION(sizeof(nvmlPlatformInfo_v1_t), 1));
+    if (result == NVML_SUCCESS)
+        result = device_fact(device, "c2c", &links);
+    if (result == NVML_SUCCESS && !links)
+        result = NVML_ERROR_NOT_SUPPORTED;
+    if (result == NVML_SUCCESS)
+        result = device_fact(device, "module_id", &module);
+    if (result != NVML_SUCCESS)
+        return result;
+    /* Both structures have the same fields, of which the first one's have other names. */
+    *info = (nvmlPlatformInfo_v2_t){ .version = info->version, .moduleId = (char)module };
+    return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetAddressingMode(nvmlDevice_t device, nvmlDeviceAddressingMode_t *mode)
 {
-    char text[TABLE_BYTES], word[16] = "", *rest = text, *line;
-    nvmlReturn_t result = device_text(device, "board", text, sizeof(text));
+    struct table board;
+    char word[16] = "", *line;
+    nvmlReturn_t result = STRUCT_CHECK(mode, 1);
 
+    if (result == NVML_SUCCESS)
+        result = device_table(device, TABLE_BOARD, &board);
     if (result != NVML_SUCCESS)
         return result;
-    if (!mode)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (mode->version != NVML_STRUCT_VERSION(sizeof(*mode), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    while (!*word && (line = table_line(&rest)))
+    while (!*word && (line = table_line(&board.rest)))
         sscanf(line, "addressing_mode %15s", word);
     mode->value = !strcmp(word, "HMM")   ? NVML_DEVICE_ADDRESSING_MODE_HMM
                   : !strcmp(word, "ATS") ? NVML_DEVICE_ADDRESSING_MODE_ATS
@@ -414,15 +451,13 @@ nvmlReturn_t nvmlDeviceGetAddressingMode(nvmlDevice_t device, nvmlDeviceAddressi
 /* The id that stays with the silicon: here, made of the UUID. */
 nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_t *pdi)
 {
-    nvmlReturn_t result = device_check(device);
+    nvmlReturn_t result = STRUCT_CHECK(pdi, 1);
     unsigned long long value = 0;
 
+    if (result == NVML_SUCCESS)
+        result = device_check(device);
     if (result != NVML_SUCCESS)
         return result;
-    if (!pdi)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (pdi->version != NVML_STRUCT_VERSION(sizeof(*pdi), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     for (const char *c = device->uuid + 4; *c; c++)
         if (isxdigit((unsigned char)*c))
             value = value << 4 |
@@ -434,12 +469,12 @@ nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_t *pdi)
 nvmlReturn_t nvmlDeviceGetC2cModeInfoV(nvmlDevice_t device, nvmlC2cModeInfo_v1_t *info)
 {
     int64_t links;
-    nvmlReturn_t result = device_fact(device, "c2c", &links);
+    nvmlReturn_t result = answer_check(info);
 
+    if (result == NVML_SUCCESS)
+        result = device_fact(device, "c2c", &links);
     if (result != NVML_SUCCESS)
         return result;
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
     info->isC2cEnabled = links > 0;
     return NVML_SUCCESS;
 }

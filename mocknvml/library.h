@@ -5,14 +5,15 @@
  * handle is one of ours, so no function repeats those checks. Internal results are 0 or -errno;
  * nvml_error() is the only place that turns one into an nvmlReturn_t.
  *
- * Locking: readings share the lock, everything that changes the state holds it alone. The lock is never
- * held while waiting for events.
+ * Locking: see lock.h. Readings share the lock, so that a mount is not closed under them; what changes the
+ * state holds it alone, and does its reading before. Nobody waits for events with it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef MOCKNVML_LIBRARY_H
 #define MOCKNVML_LIBRARY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +28,7 @@ enum { LENGTH_UUID = 48, TABLE_BYTES = 16384 };
  * means the same GPU after the next init. `uuid` finds the GPU when it moved to another index.
  */
 struct nvmlDevice_st {
-    int index;              /* of the GPU in the mount, when last seen; guarded by the lock */
+    atomic_int index;       /* of the GPU in the mount, when last seen */
     int number;             /* among the devices that this process may see */
     nvmlDevice_t parent;    /* of a MIG device, otherwise NULL */
     int gi, ci;             /* of a MIG device, otherwise -1 */
@@ -54,8 +55,14 @@ nvmlReturn_t nvml_error(int result);
 /* NVML_ERROR_UNINITIALIZED outside of init and shutdown. */
 nvmlReturn_t library_check(void);
 
-/* The same, for functions that never answer anything else: what a driver without the feature says. */
-nvmlReturn_t library_unsupported(void);
+/* The same, else the refusal. */
+nvmlReturn_t library_refuse(nvmlReturn_t refusal);
+
+/* Looks whether the mount is still the one that is read, when that was not done for a while. */
+void library_look(void);
+
+/* A number for the mount that is read; another mount has another. */
+unsigned long long library_mount(void);
 
 /* How many GPUs there are for this process. */
 nvmlReturn_t library_count(unsigned int *count);
@@ -65,6 +72,10 @@ nvmlReturn_t library_device(unsigned int number, nvmlDevice_t *device);
 
 /* The device of GPU `index` of the mount, or NULL when this process may not see it. */
 nvmlDevice_t library_device_at(int index);
+
+/* Whether this process may see that MIG device. */
+struct mig_name;
+bool library_sees_mig(nvmlDevice_t parent, const struct mig_name *name);
 
 /* A handle for a MIG device, GPU instance, compute instance; NULL when there is no room for more. */
 nvmlDevice_t library_mig_device(nvmlDevice_t parent, int gi, int ci, const char *uuid);
@@ -90,12 +101,16 @@ nvmlReturn_t device_history(nvmlDevice_t device, struct reader_history *history)
 /* Checks only; what a setter or a constant needs. */
 nvmlReturn_t device_check(nvmlDevice_t device);
 
-/* A file of the device's GPU: `path` below gpus/<i>/. Length or error in *result. */
+/* "gpus/<i>/<path>" of a device that was checked. */
+void gpu_path(nvmlDevice_t device, const char *path, char *buf, size_t size);
+
+/* A file of the device's GPU: `path` below gpus/<i>/. */
 nvmlReturn_t device_text(nvmlDevice_t device, const char *path, char *buf, size_t size);
 nvmlReturn_t device_write(nvmlDevice_t device, const char *path, const char *text);
 
 /* A file below the root. */
 nvmlReturn_t root_text(const char *path, char *buf, size_t size);
+nvmlReturn_t root_write(const char *path, const char *text);
 
 /* Opens a file below the root; the descriptor is the caller's. */
 nvmlReturn_t root_open(const char *path, int *fd);
@@ -103,13 +118,46 @@ nvmlReturn_t root_open(const char *path, int *fd);
 /* An identity text. NVML_ERROR_INSUFFICIENT_SIZE when it does not fit. */
 nvmlReturn_t device_identity(nvmlDevice_t device, enum identity id, char *buf, unsigned int length);
 
+/* A table in memory, read line by line with table_line. */
+struct table {
+    char text[TABLE_BYTES];
+    char *rest;
+};
+
+/* Tables that do not change while the GPU is there; NVML_ERROR_NOT_SUPPORTED when it has no such file. */
+enum table_name { TABLE_BOARD, TABLE_CLOCKS, TABLE_MIG_PROFILES, TABLE_COUNT };
+nvmlReturn_t device_table(nvmlDevice_t device, enum table_name name, struct table *table);
+
 /* The number of a line `name number` in gpus/<i>/board. */
 nvmlReturn_t device_fact(nvmlDevice_t device, const char *name, int64_t *value);
+
+/* --- arguments ------------------------------------------------------------------------------- */
+
+/* Initialized, and the arguments are good: looked at before the device is, as the driver's library does. */
+nvmlReturn_t arguments_check(bool good);
+
+/* The same, when all it needs is somewhere to put the answer. */
+nvmlReturn_t answer_check(const void *answer);
+
+/* The same for a structure that begins with its version. */
+nvmlReturn_t struct_check(const void *structure, unsigned int version);
+#define STRUCT_CHECK(structure, number) \
+    struct_check((structure), NVML_STRUCT_VERSION(sizeof(*(structure)), (number)))
+
+/* What a driver says of a feature that this GPU has not. */
+nvmlReturn_t device_unsupported(nvmlDevice_t device);
 
 /* --- values ---------------------------------------------------------------------------------- */
 
 /* A metric in the unit that its file shows, rounded as there. 0, -ENODATA, -EIO. */
 int sample_value(const struct metric_sample *sample, enum metric id, int64_t *value);
+
+/* Several of them; the first that cannot be read decides. */
+nvmlReturn_t sample_values(const struct metric_sample *sample, const enum metric *ids, int count,
+                           int64_t *values);
+
+/* The same of a GPU, all of one generation. */
+nvmlReturn_t get_values(nvmlDevice_t device, const enum metric *ids, int count, int64_t *values);
 
 /* One metric of a GPU, as the type that the function gives. */
 nvmlReturn_t get_i64(nvmlDevice_t device, enum metric id, int64_t *value);
@@ -121,6 +169,9 @@ nvmlReturn_t get_state(nvmlDevice_t device, enum metric id, nvmlEnableState_t *s
 /* A constant, after the checks. */
 nvmlReturn_t give_uint(nvmlDevice_t device, unsigned int constant, unsigned int *value);
 nvmlReturn_t give_fact(nvmlDevice_t device, const char *name, unsigned int *value);
+
+/* A structure of nothing but zeros, after the checks. */
+nvmlReturn_t give_zeros(nvmlDevice_t device, void *structure, size_t size);
 
 /* Copies a text into a caller's buffer. */
 nvmlReturn_t give_text(const char *text, char *buf, unsigned int length);
@@ -140,6 +191,9 @@ nvmlReturn_t list_end(const struct list *list, unsigned int *count);
 
 /* The next line of a table, without comments; NULL at the end. Changes the text. */
 char *table_line(char **text);
+
+/* In a child: what other threads of the parent were doing with event sets is undone. */
+void events_after_fork(void);
 
 /* Microseconds since the epoch, as NVML's time stamps count. */
 int64_t now_us(void);

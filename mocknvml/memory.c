@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "mocknvml/library.h"
 #include "mocknvml/mig.h"
@@ -39,9 +38,9 @@ static nvmlReturn_t read_memory(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 
     if (result != NVML_SUCCESS)
         return result;
-    for (int i = 0; i < 4; i++)
-        if ((result = nvml_error(sample_value(&gpu.sample, ids[i], &values[i]))) != NVML_SUCCESS)
-            return result;
+    result = sample_values(&gpu.sample, ids, 4, values);
+    if (result != NVML_SUCCESS)
+        return result;
     *memory = (nvmlMemory_v2_t){ .total = (unsigned long long)values[0],
                                  .reserved = (unsigned long long)values[1],
                                  .free = (unsigned long long)values[2],
@@ -53,12 +52,12 @@ static nvmlReturn_t read_memory(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     nvmlMemory_v2_t now;
-    nvmlReturn_t result = read_memory(device, &now);
+    nvmlReturn_t result = answer_check(memory);
 
+    if (result == NVML_SUCCESS)
+        result = read_memory(device, &now);
     if (result != NVML_SUCCESS)
         return result;
-    if (!memory)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *memory = (nvmlMemory_t){ .total = now.total, .free = now.free, .used = now.total - now.free };
     return NVML_SUCCESS;
 }
@@ -67,14 +66,14 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
     nvmlMemory_v2_t now;
-    nvmlReturn_t result = read_memory(device, &now);
+    nvmlReturn_t result = answer_check(memory);
 
+    if (result == NVML_SUCCESS && memory->version != 2)
+        result = STRUCT_CHECK(memory, 2);
+    if (result == NVML_SUCCESS)
+        result = read_memory(device, &now);
     if (result != NVML_SUCCESS)
         return result;
-    if (!memory)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (memory->version != NVML_STRUCT_VERSION(sizeof(*memory), 2) && memory->version != 2)
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     now.version = memory->version;
     *memory = now;
     return NVML_SUCCESS;
@@ -82,22 +81,18 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
 
 nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *memory)
 {
+    static const enum metric ids[] = { METRIC_BAR1_TOTAL, METRIC_BAR1_FREE, METRIC_BAR1_USED };
     struct reader_gpu gpu;
-    nvmlReturn_t result = device_read(device, &gpu);
-    int64_t total, used, free;
+    nvmlReturn_t result = answer_check(memory);
+    int64_t values[3];
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!memory)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    result = nvml_error(sample_value(&gpu.sample, METRIC_BAR1_TOTAL, &total));
     if (result == NVML_SUCCESS)
-        result = nvml_error(sample_value(&gpu.sample, METRIC_BAR1_USED, &used));
+        result = device_read(device, &gpu);
     if (result == NVML_SUCCESS)
-        result = nvml_error(sample_value(&gpu.sample, METRIC_BAR1_FREE, &free));
+        result = sample_values(&gpu.sample, ids, 3, values);
     if (result == NVML_SUCCESS)
-        *memory = (nvmlBAR1Memory_t){ (unsigned long long)total, (unsigned long long)free,
-                                      (unsigned long long)used };
+        *memory = (nvmlBAR1Memory_t){ (unsigned long long)values[0], (unsigned long long)values[1],
+                                      (unsigned long long)values[2] };
     return result;
 }
 
@@ -106,12 +101,12 @@ nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t device,
                                                  nvmlConfComputeMemSizeInfo_t *size)
 {
     nvmlMemory_v2_t now;
-    nvmlReturn_t result = read_memory(device, &now);
+    nvmlReturn_t result = answer_check(size);
 
+    if (result == NVML_SUCCESS)
+        result = read_memory(device, &now);
     if (result != NVML_SUCCESS)
         return result;
-    if (!size)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *size = (nvmlConfComputeMemSizeInfo_t){ .protectedMemSizeKib = 0,
                                             .unprotectedMemSizeKib = now.total / 1024 };
     return NVML_SUCCESS;
@@ -119,33 +114,21 @@ nvmlReturn_t nvmlDeviceGetConfComputeMemSizeInfo(nvmlDevice_t device,
 
 nvmlReturn_t nvmlDeviceGetConfComputeProtectedMemoryUsage(nvmlDevice_t device, nvmlMemory_t *memory)
 {
-    nvmlReturn_t result = device_check(device);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!memory)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    memset(memory, 0, sizeof(*memory));
-    return NVML_SUCCESS;
+    return give_zeros(device, memory, sizeof(*memory));
 }
 
 /* --- engines --------------------------------------------------------------------------------- */
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates)
 {
-    struct reader_gpu gpu;
-    nvmlReturn_t result = device_read_gpu(device, &gpu);
-    int64_t busy, memory;
+    static const enum metric ids[] = { METRIC_UTILIZATION_GPU, METRIC_UTILIZATION_MEMORY };
+    nvmlReturn_t result = answer_check(rates);
+    int64_t values[2];
 
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!rates)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    result = nvml_error(sample_value(&gpu.sample, METRIC_UTILIZATION_GPU, &busy));
     if (result == NVML_SUCCESS)
-        result = nvml_error(sample_value(&gpu.sample, METRIC_UTILIZATION_MEMORY, &memory));
+        result = get_values(device, ids, 2, values);
     if (result == NVML_SUCCESS)
-        *rates = (nvmlUtilization_t){ (unsigned int)busy, (unsigned int)memory };
+        *rates = (nvmlUtilization_t){ (unsigned int)values[0], (unsigned int)values[1] };
     return result;
 }
 
@@ -155,12 +138,12 @@ enum { PERIOD_US = 167000 };
 static nvmlReturn_t engine(nvmlDevice_t device, enum metric id, unsigned int *percent,
                            unsigned int *period)
 {
-    nvmlReturn_t result = get_uint(device, id, percent);
+    nvmlReturn_t result = answer_check(period);
 
+    if (result == NVML_SUCCESS)
+        result = get_uint(device, id, percent);
     if (result != NVML_SUCCESS)
         return result;
-    if (!period)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *period = PERIOD_US;
     return NVML_SUCCESS;
 }
@@ -196,11 +179,13 @@ nvmlReturn_t nvmlDeviceGetEncoderCapacity(nvmlDevice_t device, nvmlEncoderType_t
                                           unsigned int *capacity)
 {
     int64_t encoders;
-    nvmlReturn_t result = device_fact(device, "encoders", &encoders);
+    nvmlReturn_t result = answer_check(capacity);
 
+    if (result == NVML_SUCCESS)
+        result = device_fact(device, "encoders", &encoders);
     if (result != NVML_SUCCESS)
         return result;
-    if (!capacity || (unsigned int)type > NVML_ENCODER_QUERY_AV1)
+    if ((unsigned int)type > NVML_ENCODER_QUERY_AV1)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (!encoders)
         return NVML_ERROR_NOT_SUPPORTED;
@@ -211,11 +196,13 @@ nvmlReturn_t nvmlDeviceGetEncoderCapacity(nvmlDevice_t device, nvmlEncoderType_t
 nvmlReturn_t nvmlDeviceGetEncoderStats(nvmlDevice_t device, unsigned int *sessions,
                                        unsigned int *fps, unsigned int *latency_us)
 {
-    nvmlReturn_t result = give_uint(device, 0, sessions);
+    nvmlReturn_t result = arguments_check(sessions && fps && latency_us);
 
     if (result == NVML_SUCCESS)
-        result = give_uint(device, 0, fps);
-    return result == NVML_SUCCESS ? give_uint(device, 0, latency_us) : result;
+        result = device_check(device);
+    if (result == NVML_SUCCESS)
+        *sessions = *fps = *latency_us = 0;
+    return result;
 }
 
 nvmlReturn_t nvmlDeviceGetEncoderSessions(nvmlDevice_t device, unsigned int *count,
@@ -227,14 +214,7 @@ nvmlReturn_t nvmlDeviceGetEncoderSessions(nvmlDevice_t device, unsigned int *cou
 
 nvmlReturn_t nvmlDeviceGetFBCStats(nvmlDevice_t device, nvmlFBCStats_t *stats)
 {
-    nvmlReturn_t result = device_check(device);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!stats)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    memset(stats, 0, sizeof(*stats));
-    return NVML_SUCCESS;
+    return give_zeros(device, stats, sizeof(*stats));
 }
 
 nvmlReturn_t nvmlDeviceGetFBCSessions(nvmlDevice_t device, unsigned int *count,
@@ -246,38 +226,26 @@ nvmlReturn_t nvmlDeviceGetFBCSessions(nvmlDevice_t device, unsigned int *count,
 
 /* --- GRID: a host without licences ------------------------------------------------------------ */
 
-static nvmlReturn_t no_licences(nvmlDevice_t device, void *features, size_t size)
-{
-    nvmlReturn_t result = device_check(device);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!features)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    memset(features, 0, size);
-    return NVML_SUCCESS;
-}
-
 nvmlReturn_t nvmlDeviceGetGridLicensableFeatures(nvmlDevice_t device,
                                                  nvmlGridLicensableFeatures_t *features)
 {
-    return no_licences(device, features, sizeof(*features));
+    return give_zeros(device, features, sizeof(*features));
 }
 
 nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v2(nvmlDevice_t device,
                                                     nvmlGridLicensableFeatures_v2_t *features)
 {
-    return no_licences(device, features, sizeof(*features));
+    return give_zeros(device, features, sizeof(*features));
 }
 
 nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v3(nvmlDevice_t device,
                                                     nvmlGridLicensableFeatures_v3_t *features)
 {
-    return no_licences(device, features, sizeof(*features));
+    return give_zeros(device, features, sizeof(*features));
 }
 
 nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v4(nvmlDevice_t device,
                                                     nvmlGridLicensableFeatures_v4_t *features)
 {
-    return no_licences(device, features, sizeof(*features));
+    return give_zeros(device, features, sizeof(*features));
 }

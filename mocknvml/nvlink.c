@@ -1,10 +1,11 @@
 /*
- * NVLink: the links of a GPU, who is at their other end, and which GPUs reach each other how.
+ * NVLink: the links of a GPU, their counters, and who is at their other end.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "mocknvml/nvlink.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,20 +20,35 @@ static bool parse_link(const char *line, struct nvlink *l)
                   &l->recovery) == 13;
 }
 
+nvmlReturn_t nvlink_read_all(nvmlDevice_t device, struct nvlink *links, unsigned int *count)
+{
+    struct table t;
+    nvmlReturn_t result = device_text(device, "nvlinks", t.text, sizeof(t.text));
+    char *line;
+
+    *count = 0;
+    if (result != NVML_SUCCESS)
+        return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_NOT_SUPPORTED : result;
+    t.rest = t.text;
+    while (*count < NVML_NVLINK_MAX_LINKS && (line = table_line(&t.rest)))
+        *count += parse_link(line, &links[*count]);
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvlink_read(nvmlDevice_t device, unsigned int number, struct nvlink *link)
 {
-    char text[TABLE_BYTES], *rest = text, *line;
-    nvmlReturn_t result = device_text(device, "nvlinks", text, sizeof(text));
+    struct nvlink links[NVML_NVLINK_MAX_LINKS];
+    unsigned int count;
+    nvmlReturn_t result = nvlink_read_all(device, links, &count);
 
-    if (result == NVML_ERROR_NOT_FOUND)
-        return number < NVML_NVLINK_MAX_LINKS ? NVML_ERROR_NOT_SUPPORTED
-                                              : NVML_ERROR_INVALID_ARGUMENT;
+    if (number >= NVML_NVLINK_MAX_LINKS)
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
     if (result != NVML_SUCCESS)
         return result;
-    while ((line = table_line(&rest)))
-        if (parse_link(line, link) && link->number == number)
-            return NVML_SUCCESS;
-    return NVML_ERROR_INVALID_ARGUMENT;
+    if (number >= count)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *link = links[number];
+    return NVML_SUCCESS;
 }
 
 /* Models speak of NVLink 3; NVML counts the versions 1.0, 2.0, 2.2, 3.0, 3.1, 4.0, 5.0. */
@@ -54,9 +70,9 @@ nvmlReturn_t nvlink_version(nvmlDevice_t device, unsigned int *version)
 static nvmlReturn_t read_for(nvmlDevice_t device, unsigned int number, const void *answer,
                              struct nvlink *link)
 {
-    nvmlReturn_t result = nvlink_read(device, number, link);
+    nvmlReturn_t result = answer_check(answer);
 
-    return result == NVML_SUCCESS && !answer ? NVML_ERROR_INVALID_ARGUMENT : result;
+    return result == NVML_SUCCESS ? nvlink_read(device, number, link) : result;
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int number,
@@ -107,43 +123,124 @@ nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned int n
 
     if (result != NVML_SUCCESS)
         return result;
-    switch (counter) {
-    case NVML_NVLINK_ERROR_DL_REPLAY:
-        *value = link.replay;
-        return NVML_SUCCESS;
-    case NVML_NVLINK_ERROR_DL_RECOVERY:
-        *value = link.recovery;
-        return NVML_SUCCESS;
-    case NVML_NVLINK_ERROR_DL_CRC_FLIT:
-        *value = link.crc_flit;
-        return NVML_SUCCESS;
-    case NVML_NVLINK_ERROR_DL_CRC_DATA:
-        *value = link.crc_data;
-        return NVML_SUCCESS;
-    case NVML_NVLINK_ERROR_DL_ECC_DATA:
-        *value = 0;
-        return NVML_SUCCESS;
-    case NVML_NVLINK_ERROR_COUNT:
-        break;
-    }
+    const unsigned int values[NVML_NVLINK_ERROR_COUNT] = {
+        [NVML_NVLINK_ERROR_DL_REPLAY] = link.replay,
+        [NVML_NVLINK_ERROR_DL_RECOVERY] = link.recovery,
+        [NVML_NVLINK_ERROR_DL_CRC_FLIT] = link.crc_flit,
+        [NVML_NVLINK_ERROR_DL_CRC_DATA] = link.crc_data,
+    };
+
+    if ((unsigned int)counter >= NVML_NVLINK_ERROR_COUNT)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *value = values[counter];
+    return NVML_SUCCESS;
+}
+
+/* --- counters that can be cleared and frozen -------------------------------------------------- */
+
+static const char counters_file[] = "control/nvlink_counters";
+
+/* One line of gpus/<i>/control/nvlink_counters. */
+struct counter {
+    unsigned int link, set;
+    unsigned long long tx_bytes, rx_bytes;
+    unsigned int frozen, unit, filter;
+};
+
+static nvmlReturn_t read_counter(nvmlDevice_t device, unsigned int link, unsigned int set,
+                                 struct counter *c)
+{
+    struct table t;
+    nvmlReturn_t result = device_text(device, counters_file, t.text, sizeof(t.text));
+    char *line;
+
+    if (result != NVML_SUCCESS)
+        return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_NOT_SUPPORTED : result;
+    t.rest = t.text;
+    while ((line = table_line(&t.rest)))
+        if (sscanf(line, "%u %u %llu %llu %u %u %u", &c->link, &c->set, &c->tx_bytes, &c->rx_bytes,
+                   &c->frozen, &c->unit, &c->filter) == 7 &&
+            c->link == link && c->set == set)
+            return NVML_SUCCESS;
     return NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* The old counters: bytes, whatever the control says; a real driver has given them up since Ampere. */
+static nvmlReturn_t write_counters(nvmlDevice_t device, const char *format, ...)
+{
+    char command[64];
+    nvmlReturn_t result;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(command, sizeof(command), format, args);
+    va_end(args);
+    result = device_write(device, counters_file, command);
+    return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_NOT_SUPPORTED : result;
+}
+
+/* They count bytes, whatever they were asked to count. */
 nvmlReturn_t nvmlDeviceGetNvLinkUtilizationCounter(nvmlDevice_t device, unsigned int number,
                                                    unsigned int counter, unsigned long long *rx,
                                                    unsigned long long *tx)
 {
-    struct nvlink link;
-    nvmlReturn_t result = read_for(device, number, rx, &link);
+    struct counter c;
+    nvmlReturn_t result = arguments_check(rx && tx);
 
+    if (result == NVML_SUCCESS)
+        result = read_counter(device, number, counter, &c);
     if (result != NVML_SUCCESS)
         return result;
-    if (!tx || counter > 1)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *rx = link.rx_bytes;
-    *tx = link.tx_bytes;
+    *rx = c.rx_bytes;
+    *tx = c.tx_bytes;
     return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetNvLinkUtilizationControl(nvmlDevice_t device, unsigned int number,
+                                                   unsigned int counter,
+                                                   nvmlNvLinkUtilizationControl_t *control)
+{
+    struct counter c;
+    nvmlReturn_t result = answer_check(control);
+
+    if (result == NVML_SUCCESS)
+        result = read_counter(device, number, counter, &c);
+    if (result == NVML_SUCCESS)
+        *control = (nvmlNvLinkUtilizationControl_t){ c.unit, c.filter };
+    return result;
+}
+
+nvmlReturn_t nvmlDeviceResetNvLinkUtilizationCounter(nvmlDevice_t device, unsigned int number,
+                                                     unsigned int counter)
+{
+    return write_counters(device, "clear traffic %u %u", number, counter);
+}
+
+nvmlReturn_t nvmlDeviceSetNvLinkUtilizationControl(nvmlDevice_t device, unsigned int number,
+                                                   unsigned int counter,
+                                                   nvmlNvLinkUtilizationControl_t *control,
+                                                   unsigned int reset)
+{
+    nvmlReturn_t result = answer_check(control);
+
+    if (result == NVML_SUCCESS)
+        result = write_counters(device, "control %u %u %u %u", number, counter, control->units,
+                                control->pktfilter);
+    return result == NVML_SUCCESS && reset
+               ? nvmlDeviceResetNvLinkUtilizationCounter(device, number, counter)
+               : result;
+}
+
+nvmlReturn_t nvmlDeviceFreezeNvLinkUtilizationCounter(nvmlDevice_t device, unsigned int number,
+                                                      unsigned int counter,
+                                                      nvmlEnableState_t freeze)
+{
+    return write_counters(device, "%s %u %u",
+                          freeze == NVML_FEATURE_ENABLED ? "freeze" : "unfreeze", number, counter);
+}
+
+nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(nvmlDevice_t device, unsigned int number)
+{
+    return write_counters(device, "clear errors %u", number);
 }
 
 /* --- the other end --------------------------------------------------------------------------- */
@@ -179,12 +276,12 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo(nvmlDevice_t device, unsigned int 
                                               nvmlPciInfo_v2_t *pci)
 {
     nvmlPciInfo_t info;
-    nvmlReturn_t result = nvmlDeviceGetNvLinkRemotePciInfo_v2(device, number, &info);
+    nvmlReturn_t result = answer_check(pci);
 
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetNvLinkRemotePciInfo_v2(device, number, &info);
     if (result != NVML_SUCCESS)
         return result;
-    if (!pci)
-        return NVML_ERROR_INVALID_ARGUMENT;
     memset(pci, 0, sizeof(*pci));
     memcpy(pci->busId, info.busIdLegacy, sizeof(pci->busId));
     pci->domain = info.domain;
@@ -209,264 +306,11 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned i
 nvmlReturn_t nvmlDeviceGetNvLinkInfo(nvmlDevice_t device, nvmlNvLinkInfo_v1_t *info)
 {
     struct nvlink link;
-    nvmlReturn_t result = read_for(device, 0, info, &link);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (info->version != NVML_STRUCT_VERSION(sizeof(*info), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    info->isNvleEnabled = 0;
-    return NVML_SUCCESS;
-}
-
-/* --- who reaches whom ------------------------------------------------------------------------ */
-
-/* Whether a link that is up leads from one GPU to the other, or both to switches. */
-static bool are_linked(nvmlDevice_t one, nvmlDevice_t other)
-{
-    char text[TABLE_BYTES], *rest = text, *line;
-    struct nvlink link, far;
-
-    if (device_text(one, "nvlinks", text, sizeof(text)) != NVML_SUCCESS)
-        return false;
-    while ((line = table_line(&rest))) {
-        if (!parse_link(line, &link) || !link.up)
-            continue;
-        if (!strcmp(link.peer, "gpu") && link.peer_number == other->index)
-            return true;
-        if (!strcmp(link.peer, "switch") && nvlink_read(other, link.number, &far) == NVML_SUCCESS &&
-            far.up)
-            return true;
-    }
-    return false;
-}
-
-nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other,
-                                    nvmlGpuP2PCapsIndex_t what, nvmlGpuP2PStatus_t *status)
-{
-    nvmlReturn_t result = device_check(one);
+    nvmlReturn_t result = STRUCT_CHECK(info, 1);
 
     if (result == NVML_SUCCESS)
-        result = device_check(other);
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!status || (unsigned int)what >= NVML_P2P_CAPS_INDEX_UNKNOWN || one == other)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    /* Without a link, GPUs copy over PCIe, but neither speak NVLink nor change each other's memory atomically. */
-    *status = are_linked(one, other) ? NVML_P2P_STATUS_OK
-              : what == NVML_P2P_CAPS_INDEX_NVLINK || what == NVML_P2P_CAPS_INDEX_ATOMICS
-                  ? NVML_P2P_STATUS_NOT_SUPPORTED
-                  : NVML_P2P_STATUS_OK;
-    return NVML_SUCCESS;
-}
-
-/* Each GPU has a PCI root of its own: they meet in the processor of their NUMA node, or between nodes. */
-nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t other,
-                                                 nvmlGpuTopologyLevel_t *level)
-{
-    int64_t here, there;
-    nvmlReturn_t result = device_fact(one, "numa_node", &here);
-
+        result = nvlink_read(device, 0, &link);
     if (result == NVML_SUCCESS)
-        result = device_fact(other, "numa_node", &there);
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!level)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *level = one == other    ? NVML_TOPOLOGY_INTERNAL
-             : here == there ? NVML_TOPOLOGY_NODE
-                             : NVML_TOPOLOGY_SYSTEM;
-    return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopologyLevel_t level,
-                                              unsigned int *count, nvmlDevice_t *devices)
-{
-    unsigned int all;
-    nvmlReturn_t result = device_check(device);
-    struct list list = { devices, sizeof(*devices), count ? *count : 0, 0 };
-
-    if (result == NVML_SUCCESS)
-        result = library_count(&all);
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    for (unsigned int i = 0; i < all; i++) {
-        nvmlGpuTopologyLevel_t found;
-        nvmlDevice_t other;
-
-        if (library_device(i, &other) == NVML_SUCCESS && other != device &&
-            nvmlDeviceGetTopologyCommonAncestor(device, other, &found) == NVML_SUCCESS &&
-            found == level)
-            list_add(&list, &other);
-    }
-    *count = list.used;
-    return NVML_SUCCESS;
-}
-
-/* --- affinity -------------------------------------------------------------------------------- */
-
-/* The file with `name` in the GPU's directory of sysfs. */
-static nvmlReturn_t sysfs_text(nvmlDevice_t device, const char *name, char *buf, size_t size)
-{
-    unsigned int domain, bus, slot, function;
-    char id[32], path[128];
-    nvmlReturn_t result = device_identity(device, IDENTITY_BUS_ID, id, sizeof(id));
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (sscanf(id, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4)
-        return NVML_ERROR_UNKNOWN;
-    snprintf(path, sizeof(path), "sys/bus/pci/devices/%04x:%02x:%02x.%x/%s", domain, bus, slot,
-             function, name);
-    return root_text(path, buf, size);
-}
-
-/* Calls with each number of "0-3,8". */
-static void each_number(const char *list, void (*call)(void *argument, unsigned int number),
-                        void *argument)
-{
-    while (*list) {
-        char *end;
-        unsigned long first = strtoul(list, &end, 10), last = first;
-
-        if (end == list)
-            return;
-        if (*end == '-')
-            last = strtoul(end + 1, &end, 10);
-        for (; first <= last && first < 65536; first++)
-            call(argument, (unsigned int)first);
-        list = *end == ',' ? end + 1 : end;
-    }
-}
-
-struct bit_set {
-    unsigned long *words;
-    unsigned int count;
-};
-
-static void set_bit(void *argument, unsigned int number)
-{
-    struct bit_set *set = argument;
-    unsigned int bits = 8 * sizeof(unsigned long);
-
-    if (number / bits < set->count)
-        set->words[number / bits] |= 1ul << number % bits;
-}
-
-nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, unsigned long *set)
-{
-    struct bit_set bits = { set, size };
-    char text[4096];
-    nvmlReturn_t result = sysfs_text(device, "local_cpulist", text, sizeof(text));
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!set || !size)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    memset(set, 0, size * sizeof(*set));
-    each_number(text, set_bit, &bits);
-    return NVML_SUCCESS;
-}
-
-/* A socket is a NUMA node here. */
-nvmlReturn_t nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned int size,
-                                                 unsigned long *set, unsigned int scope)
-{
-    if (scope > NVML_AFFINITY_SCOPE_SOCKET)
-        return library_check() == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT
-                                               : NVML_ERROR_UNINITIALIZED;
-    return nvmlDeviceGetCpuAffinity(device, size, set);
-}
-
-nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int size, unsigned long *set,
-                                         unsigned int scope)
-{
-    struct bit_set bits = { set, size };
-    int64_t node;
-    nvmlReturn_t result = device_fact(device, "numa_node", &node);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!set || !size || scope > NVML_AFFINITY_SCOPE_SOCKET)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    memset(set, 0, size * sizeof(*set));
-    set_bit(&bits, node < 0 ? 0 : (unsigned int)node);
-    return NVML_SUCCESS;
-}
-
-/* Only memory that the system can use itself has a node, which none of the simulated boards offers. */
-nvmlReturn_t nvmlDeviceGetNumaNodeId(nvmlDevice_t device, unsigned int *node)
-{
-    nvmlReturn_t result = device_check(device);
-
-    (void)node;
-    return result == NVML_SUCCESS ? NVML_ERROR_NOT_SUPPORTED : result;
-}
-
-struct gpu_search {
-    struct list list;
-    unsigned int cpu;
-    nvmlDevice_t device;
-};
-
-static void add_if_near(void *argument, unsigned int cpu)
-{
-    struct gpu_search *search = argument;
-
-    if (cpu == search->cpu)
-        list_add(&search->list, &search->device);
-}
-
-nvmlReturn_t nvmlSystemGetTopologyGpuSet(unsigned int cpu, unsigned int *count,
-                                         nvmlDevice_t *devices)
-{
-    struct gpu_search search = { { devices, sizeof(*devices), count ? *count : 0, 0 }, cpu, NULL };
-    unsigned int all;
-    nvmlReturn_t result = library_count(&all);
-    char text[4096];
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    for (unsigned int i = 0; i < all; i++)
-        if (library_device(i, &search.device) == NVML_SUCCESS &&
-            sysfs_text(search.device, "local_cpulist", text, sizeof(text)) == NVML_SUCCESS)
-            each_number(text, add_if_near, &search);
-    *count = search.list.used;
-    return NVML_SUCCESS;
-}
-
-/* --- fabric: no NVLink domain across machines ------------------------------------------------- */
-
-nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info)
-{
-    nvmlReturn_t result = device_check(device);
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    memset(info, 0, sizeof(*info));
-    return NVML_SUCCESS;
-}
-
-nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfo_v3_t *info)
-{
-    nvmlReturn_t result = device_check(device);
-    unsigned int version;
-
-    if (result != NVML_SUCCESS)
-        return result;
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    version = info->version;
-    if (version != NVML_STRUCT_VERSION(sizeof(nvmlGpuFabricInfo_v2_t), 2) &&
-        version != NVML_STRUCT_VERSION(sizeof(nvmlGpuFabricInfo_v3_t), 3))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-    memset(info, 0, version & 0xffffff);
-    info->version = version;
-    return NVML_SUCCESS;
+        info->isNvleEnabled = 0;
+    return result;
 }

@@ -18,6 +18,9 @@ struct nvlink {
     unsigned int crc_flit, crc_data, replay, recovery;
 };
 
+/* All links, of which there are at most NVML_NVLINK_MAX_LINKS; NVML_ERROR_NOT_SUPPORTED where there are none. */
+nvmlReturn_t nvlink_read_all(nvmlDevice_t device, struct nvlink *links, unsigned int *count);
+
 /* Link `number`; NVML_ERROR_NOT_SUPPORTED where the GPU has none, NVML_ERROR_INVALID_ARGUMENT behind its last. */
 nvmlReturn_t nvlink_read(nvmlDevice_t device, unsigned int number, struct nvlink *link);
 

@@ -18,8 +18,10 @@
 static nvmlReturn_t node_identity(const char *name, char *buf, unsigned int length)
 {
     char path[64], text[128];
-    nvmlReturn_t result;
+    nvmlReturn_t result = answer_check(buf);
 
+    if (result != NVML_SUCCESS)
+        return result;
     snprintf(path, sizeof(path), "gpus/0/identity/%s", name);
     result = root_text(path, text, sizeof(text));
     return result == NVML_SUCCESS ? give_text(text, buf, length) : result;
@@ -28,8 +30,10 @@ static nvmlReturn_t node_identity(const char *name, char *buf, unsigned int leng
 nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
 {
     char text[128];
-    nvmlReturn_t result = root_text("sys/module/nvidia/version", text, sizeof(text));
+    nvmlReturn_t result = answer_check(version);
 
+    if (result == NVML_SUCCESS)
+        result = root_text("sys/module/nvidia/version", text, sizeof(text));
     return result == NVML_SUCCESS ? give_text(text, version, length) : result;
 }
 
@@ -43,12 +47,12 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
 {
     int major, minor;
     char text[32];
-    nvmlReturn_t result = node_identity("cuda_version", text, sizeof(text));
+    nvmlReturn_t result = answer_check(version);
 
+    if (result == NVML_SUCCESS)
+        result = node_identity("cuda_version", text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
-    if (!version)
-        return NVML_ERROR_INVALID_ARGUMENT;
     if (sscanf(text, "%d.%d", &major, &minor) != 2)
         return NVML_ERROR_UNKNOWN;
     *version = major * 1000 + minor * 10;
@@ -64,14 +68,12 @@ nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
 nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_v1_t *info, unsigned int length)
 {
     char text[80], branch[96];
-    nvmlReturn_t result = nvmlSystemGetDriverVersion(text, sizeof(text));
+    nvmlReturn_t result = STRUCT_CHECK(info, 1);
 
+    if (result == NVML_SUCCESS)
+        result = nvmlSystemGetDriverVersion(text, sizeof(text));
     if (result != NVML_SUCCESS)
         return result;
-    if (!info)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (info->version != NVML_STRUCT_VERSION(sizeof(*info), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     text[strcspn(text, ".")] = '\0';
     snprintf(branch, sizeof(branch), "r%s_00", text);
     return give_text(branch, info->branch,
@@ -80,13 +82,11 @@ nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_v1_t *info, un
 
 nvmlReturn_t nvmlSystemGetHicVersion(unsigned int *count, nvmlHwbcEntry_t *entries)
 {
-    nvmlReturn_t result = library_check();
+    nvmlReturn_t result = answer_check(count);
 
     (void)entries;
     if (result != NVML_SUCCESS)
         return result;
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *count = 0;
     return NVML_SUCCESS;
 }
@@ -119,13 +119,13 @@ static nvmlReturn_t find_device(enum identity id,
                                 const void *wanted, nvmlDevice_t *device)
 {
     unsigned int count;
-    nvmlReturn_t result = library_count(&count);
+    nvmlReturn_t result = arguments_check(wanted && device);
     char text[128];
 
+    if (result == NVML_SUCCESS)
+        result = library_count(&count);
     if (result != NVML_SUCCESS)
         return result;
-    if (!wanted || !device)
-        return NVML_ERROR_INVALID_ARGUMENT;
     for (unsigned int i = 0; i < count; i++) {
         nvmlDevice_t found;
 
@@ -192,15 +192,11 @@ static bool is_same_bytes(const char *text, const void *wanted)
 
 nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *device)
 {
-    nvmlReturn_t result = library_check();
+    nvmlReturn_t result = STRUCT_CHECK(uuid, 1);
     char text[sizeof(uuid->value.str) + 1];
 
     if (result != NVML_SUCCESS)
         return result;
-    if (!uuid)
-        return NVML_ERROR_INVALID_ARGUMENT;
-    if (uuid->version != NVML_STRUCT_VERSION(sizeof(*uuid), 1))
-        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
     if (uuid->type == NVML_UUID_TYPE_BINARY)
         return find_device(IDENTITY_UUID, is_same_bytes, uuid->value.bytes, device);
     if (uuid->type != NVML_UUID_TYPE_ASCII)
@@ -240,22 +236,18 @@ nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *bus_id, nvmlDevice_t *dev
 
 nvmlReturn_t nvmlGetExcludedDeviceCount(unsigned int *count)
 {
-    nvmlReturn_t result = library_check();
+    nvmlReturn_t result = answer_check(count);
 
     if (result != NVML_SUCCESS)
         return result;
-    if (!count)
-        return NVML_ERROR_INVALID_ARGUMENT;
     *count = 0;
     return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlGetExcludedDeviceInfoByIndex(unsigned int index, nvmlExcludedDeviceInfo_t *info)
 {
-    nvmlReturn_t result = library_check();
-
     (void)index, (void)info;
-    return result == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : result;
+    return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
 }
 
 nvmlReturn_t nvmlUnitGetCount(unsigned int *count)
@@ -265,10 +257,8 @@ nvmlReturn_t nvmlUnitGetCount(unsigned int *count)
 
 nvmlReturn_t nvmlUnitGetHandleByIndex(unsigned int index, nvmlUnit_t *unit)
 {
-    nvmlReturn_t result = library_check();
-
     (void)index, (void)unit;
-    return result == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : result;
+    return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
 }
 
 /* --- processes ------------------------------------------------------------------------------- */
@@ -327,12 +317,12 @@ static bool process_name(unsigned int pid, char *name, size_t size)
 
 nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length)
 {
-    nvmlReturn_t result = library_check();
+    nvmlReturn_t result = answer_check(name);
     char text[1024];
 
     if (result != NVML_SUCCESS)
         return result;
-    if (!name || !length)
+    if (!length)
         return NVML_ERROR_INVALID_ARGUMENT;
     if (!process_name(pid, text, sizeof(text)) && !workload_name(pid, text, sizeof(text)))
         return NVML_ERROR_NOT_FOUND;
@@ -344,24 +334,20 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 
 nvmlReturn_t nvmlSystemGetConfComputeState(nvmlConfComputeSystemState_t *state)
 {
-    nvmlReturn_t result = library_check();
+    nvmlReturn_t result = answer_check(state);
 
     if (result != NVML_SUCCESS)
         return result;
-    if (!state)
-        return NVML_ERROR_INVALID_ARGUMENT;
     memset(state, 0, sizeof(*state));
     return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlSystemGetConfComputeCapabilities(nvmlConfComputeSystemCaps_t *capabilities)
 {
-    nvmlReturn_t result = library_check();
+    nvmlReturn_t result = answer_check(capabilities);
 
     if (result != NVML_SUCCESS)
         return result;
-    if (!capabilities)
-        return NVML_ERROR_INVALID_ARGUMENT;
     memset(capabilities, 0, sizeof(*capabilities));
     return NVML_SUCCESS;
 }

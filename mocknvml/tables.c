@@ -10,13 +10,6 @@
 /* The longest: 4000 ended processes, and as many workloads as there can be. */
 enum { WHOLE_TABLE_MAX = 16 << 20 };
 
-nvmlReturn_t arguments_check(bool good)
-{
-    nvmlReturn_t result = library_check();
-
-    return result == NVML_SUCCESS && !good ? NVML_ERROR_INVALID_ARGUMENT : result;
-}
-
 nvmlReturn_t table_read(nvmlDevice_t device, const char *path, struct whole_table *table)
 {
     nvmlReturn_t result = NVML_ERROR_INSUFFICIENT_SIZE;

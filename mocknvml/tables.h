@@ -14,9 +14,6 @@ struct whole_table {
     char *rest;
 };
 
-/* Initialized, and the arguments are good: looked at before the device is, as the driver's library does. */
-nvmlReturn_t arguments_check(bool good);
-
 /* Reads a file below gpus/<i>/. To be released, whatever the result. */
 nvmlReturn_t table_read(nvmlDevice_t device, const char *path, struct whole_table *table);
 void table_release(struct whole_table *table);

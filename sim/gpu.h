@@ -9,6 +9,7 @@
 #ifndef SIM_GPU_H
 #define SIM_GPU_H
 
+#include "sim/link_counters.h"
 #include "sim/metric.h"
 #include "sim/mig.h"
 #include "sim/model.h"
@@ -29,7 +30,10 @@ struct gpu_settings {
     int64_t sm_lock_min_khz, sm_lock_max_khz;         /* 0: not locked */
     int64_t memory_lock_min_khz, memory_lock_max_khz; /* 0: not locked */
     int64_t sm_application_khz, memory_application_khz;
+    int64_t sm_offset_khz, memory_offset_khz; /* added to what the clocks would be */
+    int64_t fan_percent;                      /* in 1/1000; 0: by temperature */
     int32_t persistence_mode, compute_mode;
+    int32_t draining; /* takes no new workloads */
     int32_t ecc_mode, ecc_mode_pending;
     int32_t mig_mode, mig_mode_pending;
     int32_t accounting_mode; /* off when the driver is loaded, whatever the configuration says */
@@ -84,6 +88,7 @@ struct link {
     uint64_t tx_bytes, rx_bytes;
     uint32_t crc_flit, crc_data, replay, recovery;
     int64_t down_until_ns; /* 0: up; INT64_MAX: until it is brought up */
+    struct link_counter counters[LINK_COUNTERS];
 };
 
 /* What the workloads of one instant ask of a GPU, added up; in the parts of each channel's unit. */

@@ -148,6 +148,7 @@ static const struct bind_field clocks_fields[] = {
     BIND_ROW_STRUCT("sm", model_clocks, sm, &sm_clock_table, "SM and graphics clock."),
     BIND_ROW_ARRAY("memory", model_clocks, memory, &clock_item, MODEL_MEMORY_CLOCKS_MAX, R, "Memory clocks, highest first."),
     BIND_ROW_STRUCT("video", model_clocks, video, &video_clock_table, "Video clock."),
+    BIND_ROW_BOOL("offsets", model_clocks, offsets, "Whether the driver lets offsets be added to the clocks."),
     { 0 },
 };
 static const struct bind_table clocks_table = { .what = "clocks", .fields = clocks_fields, .check = check_clocks };
@@ -188,6 +189,7 @@ static const struct bind_field fan_fields[] = {
     MODEL_TEMP("stop", model_fan, stop_mc, R, "Where the fans stop again."),
     MODEL_TEMP("full", model_fan, full_mc, R, "Where the fans turn at 100 %."),
     BIND_ROW_QUANTITY("min", model_fan, min_percent, UNIT_PERCENT, 0, 1e5, R | BIND_BARE, "Lowest speed of a turning fan."),
+    BIND_ROW_INT("max_rpm", model_fan, max_rpm, 100, 30000, 0, "Turns a minute at 100 %."),
     { 0 },
 };
 static const struct bind_table fan_table = { .what = "fan", .fields = fan_fields, .check = check_fan };
@@ -306,6 +308,7 @@ static void model_init(struct gpu_model *m)
     m->pci.class = 0x030200;
     m->ecc.on_by_default = 1;
     m->thermal.resistance = 0.1;
+    m->fan.max_rpm = 3000;
 }
 
 static struct gpu_model *set_slot(struct model_set *set, const char *name)

@@ -11,6 +11,14 @@
 
 #include "sim/bind.h"
 
+/* How far clocks can be moved, where they can: as the driver allows it on every such board. */
+enum {
+    SM_OFFSET_MIN_KHZ = -1000000,
+    SM_OFFSET_MAX_KHZ = 1000000,
+    MEMORY_OFFSET_MIN_KHZ = -2000000,
+    MEMORY_OFFSET_MAX_KHZ = 6000000,
+};
+
 enum {
     MODEL_MEMORY_CLOCKS_MAX = 8,
     MODEL_MIG_PROFILES_MAX = 16,
@@ -64,6 +72,7 @@ struct model_clocks {
     struct model_sm_clock sm;
     BIND_ARRAY_OF(int64_t, MODEL_MEMORY_CLOCKS_MAX) memory; /* kHz, highest first */
     struct model_video_clock video;
+    int64_t offsets; /* may be moved by an offset, as boards for players can */
 };
 
 struct model_thermal {
@@ -79,6 +88,7 @@ struct model_fan {
     int64_t count; /* 0: none of its own */
     int64_t start_mc, stop_mc, full_mc;
     int64_t min_percent; /* in 1/1000 */
+    int64_t max_rpm;     /* at 100 % */
 };
 
 struct model_engines {

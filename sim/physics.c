@@ -293,15 +293,21 @@ static void step_idle(struct chain *c)
     c->idle = !busy && c->now_ns - g->idle_since_ns >= c->p->idle_delay_ns;
 }
 
+/* The highest SM clock, moved by the offset. */
+static int64_t highest_clock(const struct chain *c)
+{
+    return c->m->clocks.sm.max_khz + c->g->settings.sm_offset_khz;
+}
+
 /* The nearest supported clock that is not above. */
-static int64_t on_grid(const struct model_sm_clock *sm, double khz)
+static int64_t on_grid(const struct model_sm_clock *sm, int64_t highest_khz, double khz)
 {
     double steps = floor((khz - (double)sm->min_khz) / (double)sm->step_khz + 1e-9);
     int64_t clock = sm->min_khz + (int64_t)fmax(steps, 0) * sm->step_khz;
 
     /* A board's highest clock need not lie on its grid. */
-    if (khz >= (double)sm->max_khz || clock > sm->max_khz)
-        return sm->max_khz;
+    if (khz >= (double)highest_khz || clock > highest_khz)
+        return highest_khz;
     return clock / 1000 * 1000; /* as drivers show it: whole MHz */
 }
 
@@ -337,7 +343,7 @@ static double wanted_clock(struct chain *c)
 {
     const struct gpu_settings *s = &c->g->settings;
     const struct model_sm_clock *sm = &c->m->clocks.sm;
-    double wanted = (double)(c->idle ? sm->idle_khz : sm->max_khz);
+    double wanted = (double)(c->idle ? sm->idle_khz : highest_clock(c));
 
     if (!c->idle && s->sm_application_khz && (double)s->sm_application_khz < wanted) {
         wanted = (double)s->sm_application_khz;
@@ -353,7 +359,7 @@ static double wanted_clock(struct chain *c)
 
 static double cap_clock(struct chain *c, double wanted)
 {
-    double highest = (double)c->m->clocks.sm.max_khz, cap;
+    double highest = (double)highest_clock(c), cap;
 
     if (c->g->sw_thermal) {
         double above = c->g->temperature_c - (double)c->m->thermal.max_operating_mc / 1000 +
@@ -384,7 +390,8 @@ static int64_t memory_clock(const struct chain *c)
     const struct gpu_settings *s = &c->g->settings;
     int64_t n = c->m->clocks.memory.count;
     const int64_t *clocks = c->m->clocks.memory.items;
-    int64_t clock = c->idle && c->m->idle_pstate >= 8 ? clocks[n - 1] : clocks[0];
+    int64_t clock = c->idle && c->m->idle_pstate >= 8 ? clocks[n - 1]
+                                                      : clocks[0] + s->memory_offset_khz;
 
     if (s->memory_application_khz && clock > s->memory_application_khz)
         clock = s->memory_application_khz;
@@ -419,7 +426,7 @@ static void step_clocks(struct chain *c)
     if (target > g->clock_khz)
         target = fmin(target, g->clock_khz + highest * c->p->clock_slew_per_s * c->dt_s);
     g->clock_khz = target;
-    put(g, METRIC_CLOCK_SM, on_grid(&c->m->clocks.sm, target));
+    put(g, METRIC_CLOCK_SM, on_grid(&c->m->clocks.sm, highest_clock(c), target));
     put(g, METRIC_CLOCK_MEMORY, memory_clock(c) / 1000 * 1000);
     g->sample.value[METRIC_CLOCK_GRAPHICS] = g->sample.value[METRIC_CLOCK_SM];
     g->sample.value[METRIC_CLOCK_VIDEO] =
@@ -516,6 +523,8 @@ static void step_fan(struct chain *c)
                                      (double)(fan->full_mc - fan->start_mc),
                            low, 100)
                    : 0;
+    if (g->settings.fan_percent)
+        wanted = (double)g->settings.fan_percent / 1000;
     g->fan_percent = clamp(wanted, g->fan_percent - c->p->fan_slew_percent_per_s * c->dt_s,
                            g->fan_percent + c->p->fan_slew_percent_per_s * c->dt_s);
     put_real(g, METRIC_FAN_SPEED, g->fan_percent * 1000);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/change.h"
 #include "sim/clock.h"
 #include "sim/fault_apply.h"
 #include "sim/plan.h"
@@ -216,14 +217,6 @@ int sim_find_gpu(const struct sim *sim, const char *name)
 
 /* --- one GPU --------------------------------------------------------------------------------- */
 
-/* A change of one GPU, from its check to its publication. */
-struct change {
-    struct stepping st;
-    struct gpu *g;
-    const struct gpu_plan *plan;
-    const struct gpu_model *m;
-};
-
 static int check_gpu(const struct sim *sim, int gpu, struct why *why)
 {
     uint32_t count = sim_world(sim)->used[SECTION_GPUS];
@@ -233,7 +226,7 @@ static int check_gpu(const struct sim *sim, int gpu, struct why *why)
     return 0;
 }
 
-static int change_begin(struct sim *sim, int gpu, struct change *c, struct why *why)
+int change_begin(struct sim *sim, int gpu, struct change *c, struct why *why)
 {
     int r = check_gpu(sim, gpu, why);
 
@@ -248,8 +241,7 @@ static int change_begin(struct sim *sim, int gpu, struct change *c, struct why *
     return 0;
 }
 
-/* The same, for what only a GPU that is there can do. */
-static int change_begin_present(struct sim *sim, int gpu, struct change *c, struct why *why)
+int change_begin_present(struct sim *sim, int gpu, struct change *c, struct why *why)
 {
     int r = change_begin(sim, gpu, c, why);
 
@@ -258,7 +250,7 @@ static int change_begin_present(struct sim *sim, int gpu, struct change *c, stru
     return r;
 }
 
-static int change_commit(struct sim *sim, int gpu, struct change *c)
+int change_commit(struct sim *sim, int gpu, struct change *c)
 {
     gpu_refresh_static(&c->st, gpu);
     gpu_step(&c->st, gpu);

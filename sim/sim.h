@@ -97,6 +97,21 @@ int sim_set_accounting_mode(struct sim *sim, int gpu, bool on, struct why *why);
 /* Forgets the processes that ended. */
 int sim_clear_accounting(struct sim *sim, int gpu, struct why *why);
 
+/* In 1/1000 percent; 0: by temperature. */
+int sim_set_fan(struct sim *sim, int gpu, int64_t percent, struct why *why);
+
+int sim_set_clock_offsets(struct sim *sim, int gpu, int64_t sm_khz, int64_t memory_khz,
+                          struct why *why);
+
+/* The counts since the last reset, or those of the board's life. */
+int sim_clear_ecc(struct sim *sim, int gpu, bool aggregate, struct why *why);
+
+/* Clears or freezes counters of NVLinks: see link_counters.h. */
+int sim_link_counters(struct sim *sim, int gpu, const char *text, struct why *why);
+
+/* A draining GPU keeps its workloads and is given no new ones, unless they name it. */
+int sim_set_draining(struct sim *sim, int gpu, bool on, struct why *why);
+
 /* Creates or destroys instances: see mig.h. */
 int sim_mig(struct sim *sim, int gpu, const char *text, struct why *why);
 

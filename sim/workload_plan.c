@@ -140,7 +140,7 @@ int *workload_crowds(const struct world *w)
         crowd[share->gpu] += world_runs(w)[share->run].state != RUN_ENDED;
     }
     for (int i = 0; i < gpus; i++)
-        if (gpu_has(&world_gpus(w)[i], CONDITION_LOST))
+        if (gpu_has(&world_gpus(w)[i], CONDITION_LOST) || world_gpus(w)[i].settings.draining)
             crowd[i] = -1;
     return crowd;
 }

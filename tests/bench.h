@@ -40,4 +40,15 @@ static inline void bench_row(const char *what, double value, const char *unit, d
            most > 0 && value > most ? "  OVER" : "");
 }
 
+/* The same for what must not be less than `least`. */
+static inline void bench_row_least(const char *what, double value, const char *unit, double least,
+                                   double native, const char *native_what)
+{
+    char bound[32];
+
+    snprintf(bound, sizeof(bound), ">= %.4g %s", least, unit);
+    printf("%-52s %7.4g %-4s %12s  %.1f x %s%s\n", what, value, unit, bound, value / native,
+           native_what, value < least ? "  UNDER" : "");
+}
+
 #endif

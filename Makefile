@@ -33,13 +33,15 @@ VERSION      := 0.1.0
 SIM_SRCS    := $(sort $(wildcard sim/*.c))
 FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c))
 NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
+EXPORTER_SRCS := $(sort $(wildcard exporter/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
 SCRIPTS     := $(sort $(wildcard tests/*.t))
 # These need packages that no distribution has: see check-clients.
 CLIENT_TESTS := $(sort $(wildcard tests/clients/*.t))
-SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml))
+SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml \
+                 schemas/identities/*.yaml schemas/counters/*.csv))
 
 # Not built in: for people and their editors.
 EXAMPLES    := $(sort $(wildcard schemas/examples/*.yaml)) schemas/config.schema.json
@@ -52,14 +54,17 @@ LIBFUSEFS   := $(BUILD)/libfusefs.a
 SIM_OBJS    := $(call objects,$(SIM_SRCS)) $(if $(SIM_SRCS),$(BUILD)/schemas.o)
 FUSEFS_OBJS := $(call objects,$(FUSEFS_SRCS))
 FUSEFS_MAIN := $(BUILD)/fusefs/fakegpufs.o
-PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs)
+EXPORTER_OBJS := $(call objects,$(EXPORTER_SRCS))
+EXPORTER_MAIN := $(BUILD)/exporter/exporter.o
+LIBEXPORTER := $(BUILD)/libexporter.a
+PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs) $(if $(EXPORTER_SRCS),$(BUILD)/fakegpu-exporter)
 LIBNVML     := $(if $(NVML_SRCS),$(BUILD)/libnvidia-ml.so.1)
 # What the library shares with the daemon, built again so that it can be loaded anywhere.
 PIC_SRCS    := $(NVML_SRCS) fusefs/reader.c fusefs/snapshot.c sim/metric.c sim/unit.c sim/text.c sim/why.c
 PIC_OBJS    := $(patsubst %.c,$(BUILD)/pic/%.o,$(PIC_SRCS))
 LIBRARIES   := $(if $(NVML_SRCS),$(LIBNVML) $(BUILD)/libnvidia-ml.so)
 TAP         := $(BUILD)/tests/tap.o
-OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(TAP) \
+OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(TAP) \
                $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS)) $(PIC_OBJS)
 
 # --- Flags ------------------------------------------------------------------
@@ -70,6 +75,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-contract=off \
             -D_GNU_SOURCE -DFAKEGPUFS_VERSION='"$(VERSION)"' -I. $(CPPFLAGS) $(CFLAGS)
 LIBS     := -lyaml -lm -lfuse3 -lseccomp -lpthread
+EXPORTER_LIBS := -lyaml -lm -lmicrohttpd -lz -lpthread
 
 PIC_FLAGS := -fPIC -ffunction-sections -fdata-sections
 COMPILE   = $(CC) $(C_FLAGS) -MMD -MP -c
@@ -87,12 +93,21 @@ $(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
+$(BUILD)/fakegpu-exporter: $(EXPORTER_MAIN) $(LIBEXPORTER) $(LIBFUSEFS) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(EXPORTER_LIBS)
+
 $(LIBSIM): $(SIM_OBJS) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(SIM_OBJS)
 
 # The daemon without its main, for tests.
 $(LIBFUSEFS): $(filter-out $(FUSEFS_MAIN),$(FUSEFS_OBJS)) $(BUILD)/stamp/sources
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+# The exporter without its main, for tests.
+$(LIBEXPORTER): $(filter-out $(EXPORTER_MAIN),$(EXPORTER_OBJS)) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
@@ -145,7 +160,7 @@ $(BUILD)/stamp/$(1): FORCE
 	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || echo '$(subst ','\'',$(2))' >$$@
 endef
 $(eval $(call stamp,flags,$(COMPILE) $(PIC_FLAGS) $(LDFLAGS)))
-$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(PIC_SRCS)))
+$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PIC_SRCS)))
 $(eval $(call stamp,schemas,$(SCHEMAS)))
 
 $(BUILD)/stamp/headers:
@@ -292,7 +307,8 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 
 # Debian's names; of a|b|c any one will do, and the first that apt knows is installed.
 # docs/dependencies.md says what each is for.
-BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev
+BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev \
+              libmicrohttpd-dev zlib1g-dev
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps
 CLIENT_PKGS := python3-venv tmux libncursesw6
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
@@ -359,7 +375,7 @@ install: all ## install into $(DESTDIR)$(PREFIX)
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` put there
-	$(Q)rm -f '$(BINDIR)/fakegpufs'
+	$(Q)rm -f '$(BINDIR)/fakegpufs' '$(BINDIR)/fakegpu-exporter'
 	$(Q)rm -rf '$(DATADIR)' '$(LIBDIR)'
 
 .PHONY: clean

@@ -1,0 +1,414 @@
+/*
+ * Entity: what a series is about, its labels and its values. See entity.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exporter/entity.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exporter/xids.h"
+#include "sim/text.h"
+
+enum { LABELS_MAX = 256 };
+
+/* --- which there are ------------------------------------------------------------------------- */
+
+static bool rules_have(const struct label_rules *rules, enum variable variable)
+{
+    for (size_t i = 0; i < rules->count; i++)
+        if (template_has(&rules->items[i].value, variable))
+            return true;
+    return false;
+}
+
+static bool dialect_has(const struct dialect *d, enum variable variable)
+{
+    return rules_have(&d->labels, variable) || rules_have(&d->attributes, variable);
+}
+
+static bool is_chosen(const struct device_choice *c, int id)
+{
+    if (c->all)
+        return true;
+    for (int i = 0; i < c->count; i++)
+        if (c->ids[i] == id)
+            return true;
+    return false;
+}
+
+static bool is_same_pod(const struct view_process *a, const struct view_process *b)
+{
+    return !strcmp(a->namespace, b->namespace) && !strcmp(a->pod, b->pod) &&
+           !strcmp(a->container, b->container);
+}
+
+static bool has_pod(const struct view_process *p)
+{
+    return *p->namespace || *p->pod || *p->container;
+}
+
+/* One for each container that uses the GPU; its processes are added up. At least one. */
+static void add_pods(struct exposing *x, const struct view_gpu *gpu)
+{
+    size_t first = x->entities.count, k;
+    struct entity *items = x->entities.items;
+
+    for (int i = 0; i < gpu->process_count; i++) {
+        const struct view_process *p = &gpu->processes[i];
+
+        if (!has_pod(p))
+            continue;
+        for (k = first; k < x->entities.count && !is_same_pod(items[k].pod, p); k++)
+            continue;
+        if (k == x->entities.count)
+            items[x->entities.count++] = (struct entity){ .gpu = gpu, .pod = p };
+        items[k].memory_bytes += p->memory_bytes;
+        items[k].utilization_percent += p->utilization_percent;
+    }
+    for (k = first; k < x->entities.count; k++)
+        items[k].shared = x->entities.count - first > 1;
+    if (x->entities.count == first)
+        items[x->entities.count++] = (struct entity){ .gpu = gpu };
+}
+
+static void add_instances(struct exposing *x, const struct view_gpu *gpu)
+{
+    const struct device_choice *c = &x->wishes->devices;
+
+    for (int i = 0; i < gpu->instance_count; i++)
+        if (c->mode == DEVICES_FLEX || is_chosen(c, gpu->instances[i].gi))
+            x->entities.items[x->entities.count++] = (struct entity){
+                .gpu = gpu, .instance = &gpu->instances[i]
+            };
+}
+
+static void add_entities(struct exposing *x, const struct view_gpu *gpu, bool pods, bool instances)
+{
+    const struct device_choice *c = &x->wishes->devices;
+
+    if (gpu->lost)
+        return;
+    if (instances && c->mode != DEVICES_GPUS && gpu->instance_count)
+        add_instances(x, gpu);
+    else if (c->mode == DEVICES_INSTANCES || (c->mode == DEVICES_GPUS && !is_chosen(c, gpu->index)))
+        return;
+    else if (pods)
+        add_pods(x, gpu);
+    else
+        x->entities.items[x->entities.count++] = (struct entity){ .gpu = gpu };
+}
+
+int entities_make(struct exposing *x)
+{
+    const struct dialect *d = x->wishes->dialect;
+    bool instances = dialect_has(d, VARIABLE_GI) || dialect_has(d, VARIABLE_GI_PROFILE);
+    bool pods = x->wishes->pods &&
+                (dialect_has(d, VARIABLE_POD) || dialect_has(d, VARIABLE_NAMESPACE) ||
+                 dialect_has(d, VARIABLE_CONTAINER));
+    size_t room = 1;
+
+    for (int i = 0; i < x->view->gpu_count; i++)
+        room += 1 + (size_t)x->view->gpus[i].process_count +
+                (size_t)x->view->gpus[i].instance_count;
+    x->entities.items = arena_alloc(&x->set->arena, room * sizeof(struct entity));
+    if (!x->entities.items)
+        return -ENOMEM;
+    for (int i = 0; i < x->view->gpu_count; i++)
+        add_entities(x, &x->view->gpus[i], pods, instances);
+    for (size_t i = 0; i < x->entities.count; i++) {
+        x->entities.items[i].labels = entity_labels(x, &x->entities.items[i], NULL, NULL, 0);
+        if (!x->entities.items[i].labels)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* --- variables ------------------------------------------------------------------------------- */
+
+struct lookup {
+    const struct exposing *x;
+    const struct entity *e;
+    char number[32];
+    struct text text; /* of the variable last asked for, when it is made up */
+};
+
+static const char *in_text(struct lookup *l, const char *format, const char *value)
+{
+    text_cut(&l->text, 0);
+    text_addf(&l->text, format, value);
+    return text_str(&l->text);
+}
+
+static const char *in_number(struct lookup *l, int64_t value)
+{
+    snprintf(l->number, sizeof(l->number), "%lld", (long long)value);
+    return l->number;
+}
+
+/* 00000000:06:00.0 as 0000:06:00.0, in lower case. */
+static const char *pci_address(struct lookup *l, const char *bus_id)
+{
+    if (!bus_id)
+        return NULL;
+    in_text(l, "%s", strlen(bus_id) > 12 ? bus_id + strlen(bus_id) - 12 : bus_id);
+    for (char *c = l->text.data; c && *c; c++)
+        if (*c >= 'A' && *c <= 'F')
+            *c = (char)(*c - 'A' + 'a');
+    return text_str(&l->text);
+}
+
+static const char *model_name(struct lookup *l, const char *name)
+{
+    if (!name || !l->x->wishes->replace_blanks)
+        return name;
+    in_text(l, "%s", name);
+    for (char *c = l->text.data; c && *c; c++)
+        if (*c == ' ')
+            *c = '-';
+    return text_str(&l->text);
+}
+
+static int64_t xid_of(const struct entity *e)
+{
+    int64_t xid = 0;
+
+    return entity_read(e, METRIC_XID_LAST, &xid) == 0 ? xid : 0;
+}
+
+static const char *or_none(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+static const char *look_up(const void *context, enum variable variable)
+{
+    struct lookup *l = (struct lookup *)context;
+    const struct entity *e = l->e;
+    const char *const *names = e->gpu->names;
+
+    switch ((int)variable) {
+    case IDENTITY_INDEX:
+        return in_number(l, e->gpu->index + l->x->wishes->dialect->index_base);
+    case IDENTITY_NAME:
+        return model_name(l, names[IDENTITY_NAME]);
+    case VARIABLE_HOSTNAME:
+        return l->x->wishes->hostname;
+    case VARIABLE_UUID_BARE:
+        return names[IDENTITY_UUID] && !strncmp(names[IDENTITY_UUID], "GPU-", 4)
+                   ? names[IDENTITY_UUID] + 4
+                   : names[IDENTITY_UUID];
+    case VARIABLE_PCI_ADDRESS:
+        return pci_address(l, names[IDENTITY_BUS_ID]);
+    case VARIABLE_NAMESPACE:
+        return e->pod ? or_none(e->pod->namespace) : NULL;
+    case VARIABLE_POD:
+        return e->pod ? or_none(e->pod->pod) : NULL;
+    case VARIABLE_CONTAINER:
+        return e->pod ? or_none(e->pod->container) : NULL;
+    case VARIABLE_GI:
+        return e->instance ? in_number(l, e->instance->gi) : NULL;
+    case VARIABLE_GI_PROFILE:
+        return e->instance ? e->instance->profile : NULL;
+    case VARIABLE_XID:
+        return in_number(l, xid_of(e));
+    case VARIABLE_XID_MESSAGE:
+        return xid_message(xid_of(e));
+    default:
+        return names[variable];
+    }
+}
+
+/* --- labels ---------------------------------------------------------------------------------- */
+
+struct labels {
+    struct label items[LABELS_MAX];
+    size_t count;
+    struct arena arena; /* for values */
+    bool failed;
+};
+
+static void add_label(struct labels *l, const char *name, const char *value)
+{
+    char *copy = arena_strndup(&l->arena, value, strlen(value));
+
+    if (!copy || l->count == LABELS_MAX)
+        l->failed = true;
+    else
+        l->items[l->count++] = (struct label){ name, copy };
+}
+
+/* What dcgm-exporter called them before 2.0, by what they hold. */
+static const char *old_name(const struct label_rule *rule)
+{
+    static const struct {
+        enum variable variable;
+        const char *name;
+    } names[] = {
+        { (enum variable)IDENTITY_UUID, "uuid" },
+        { VARIABLE_POD, "pod_name" },
+        { VARIABLE_NAMESPACE, "pod_namespace" },
+        { VARIABLE_CONTAINER, "container_name" },
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (template_is(&rule->value, names[i].variable))
+            return names[i].name;
+    return rule->name;
+}
+
+static void add_rule(struct labels *l, struct lookup *lookup, const struct label_rule *rule)
+{
+    const struct wishes *w = lookup->x->wishes;
+    bool is_hostname = template_is(&rule->value, VARIABLE_HOSTNAME);
+    const char *name = rule->name;
+    struct text value = TEXT_INIT;
+
+    if (is_hostname && w->no_hostname)
+        return;
+    if (is_hostname && w->hostname_label)
+        name = w->hostname_label;
+    else if (w->old_namespace)
+        name = old_name(rule);
+    if (template_add(&value, &rule->value, look_up, lookup))
+        add_label(l, name, text_str(&value));
+    else if (w->dialect->empty == EMPTY_KEEP)
+        add_label(l, name, "");
+    l->failed |= value.failed;
+    text_release(&value);
+}
+
+static void add_rules(struct labels *l, struct lookup *lookup, const struct label_rules *rules)
+{
+    for (size_t i = 0; rules && i < rules->count; i++)
+        add_rule(l, lookup, &rules->items[i]);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct label *x = a, *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+static void sort_from(struct labels *l, size_t first)
+{
+    if (l->count > first)
+        qsort(&l->items[first], l->count - first, sizeof(l->items[0]), by_name);
+}
+
+/* Fields that a counters file calls labels. */
+static void add_counter_labels(struct labels *l, const struct exposing *x, const struct entity *e)
+{
+    size_t first = l->count;
+
+    for (size_t i = 0; x->counters && i < x->counters->count; i++) {
+        const struct counter *c = &x->counters->items[i];
+
+        if (c->is_label && c->source == COUNTER_IDENTITY && e->gpu->names[c->which])
+            add_label(l, c->name, e->gpu->names[c->which]);
+    }
+    sort_from(l, first);
+}
+
+const struct label_set *entity_labels(const struct exposing *x, const struct entity *e,
+                                      const struct label_rules *extra,
+                                      const struct label *attributes, size_t attribute_count)
+{
+    const struct dialect *d = x->wishes->dialect;
+    struct lookup lookup = { .x = x, .e = e };
+    struct labels l = { .arena = ARENA_INIT };
+    const struct label_set *set = NULL;
+    size_t first;
+
+    add_rules(&l, &lookup, &d->labels);
+    add_rules(&l, &lookup, extra);
+    add_counter_labels(&l, x, e);
+    first = l.count;
+    add_rules(&l, &lookup, &d->attributes);
+    for (size_t i = 0; i < attribute_count; i++)
+        add_label(&l, attributes[i].name, attributes[i].value);
+    sort_from(&l, first);
+    if (!l.failed && !lookup.text.failed)
+        set = label_set_make(&x->set->arena, l.items, l.count);
+    text_release(&lookup.text);
+    arena_release(&l.arena);
+    return set;
+}
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+/* What a GPU with MIG on does not have: see the MIG part of docs/exporter.md. */
+static bool is_absent_with_mig(enum metric id)
+{
+    switch (id) {
+    case METRIC_UTILIZATION_GPU:
+    case METRIC_UTILIZATION_MEMORY:
+    case METRIC_UTILIZATION_ENCODER:
+    case METRIC_UTILIZATION_DECODER:
+    case METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL:
+    case METRIC_REMAPPED_ROWS_UNCORRECTABLE_TOTAL:
+    case METRIC_REMAPPED_ROWS_FAILURE:
+    case METRIC_REMAPPED_ROWS_PENDING:
+    case METRIC_PCIE_TX:
+    case METRIC_PCIE_RX:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_memory(enum metric id)
+{
+    return id == METRIC_MEMORY_TOTAL || id == METRIC_MEMORY_USED || id == METRIC_MEMORY_FREE ||
+           id == METRIC_MEMORY_RESERVED || id == METRIC_MEMORY_USED_RATIO;
+}
+
+/* An instance's part of the memory. The GPU's is in use by all of them alike: the driver does not say whose. */
+static int read_instance_memory(const struct entity *e, enum metric id, int64_t *value)
+{
+    int64_t total, used, part = e->instance->memory_bytes;
+    int r = metric_read(&e->gpu->sample, METRIC_MEMORY_TOTAL, &total);
+
+    if (r == 0)
+        r = metric_read(&e->gpu->sample, METRIC_MEMORY_USED, &used);
+    if (r < 0)
+        return r;
+    used = total ? (int64_t)((double)used / (double)total * (double)part) : 0;
+    switch ((int)id) {
+    case METRIC_MEMORY_TOTAL:
+        *value = part;
+        return 0;
+    case METRIC_MEMORY_USED:
+        *value = used;
+        return 0;
+    case METRIC_MEMORY_FREE:
+        *value = part - used;
+        return 0;
+    case METRIC_MEMORY_RESERVED:
+        *value = 0;
+        return 0;
+    default:
+        *value = part ? (int64_t)((double)used / (double)part * 1e6) : 0;
+        return 0;
+    }
+}
+
+int entity_read(const struct entity *e, enum metric id, int64_t *value)
+{
+    int64_t mig = 0;
+    int r = metric_read(&e->gpu->sample, id, value);
+
+    if (e->shared && r == 0 && id == METRIC_UTILIZATION_GPU)
+        *value = e->utilization_percent * unit_parts(UNIT_PERCENT);
+    if (e->shared && r == 0 && id == METRIC_MEMORY_USED)
+        *value = e->memory_bytes;
+    if (metric_read(&e->gpu->sample, METRIC_MIG_MODE, &mig) < 0 || !mig)
+        return r;
+    if (is_absent_with_mig(id) || (!e->instance && is_memory(id)))
+        return -ENODATA;
+    return e->instance && is_memory(id) ? read_instance_memory(e, id, value) : r;
+}

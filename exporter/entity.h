@@ -1,0 +1,63 @@
+/*
+ * Entity: what a series is about: a GPU, one of its MIG instances, or a container's part of it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef EXPORTER_ENTITY_H
+#define EXPORTER_ENTITY_H
+
+#include "exporter/expose.h"
+
+struct entity {
+    const struct view_gpu *gpu;
+    const struct view_instance *instance; /* NULL: the GPU as a whole */
+    const struct view_process *pod;       /* NULL: nobody's */
+    bool shared; /* others have it, too: utilization and memory are the pod's own */
+    int64_t memory_bytes, utilization_percent; /* when shared */
+    const struct label_set *labels;            /* of samples that have none of their own */
+};
+
+struct entity_list {
+    struct entity *items;
+    size_t count;
+};
+
+/* Everything one pass of exposing works with. */
+struct exposing {
+    const struct view *view;
+    const struct wishes *wishes;
+    const struct counter_list *counters; /* may be NULL */
+    struct family_set *set;
+    struct entity_list entities;
+};
+
+/* Finds the entities and makes their labels. 0 or -ENOMEM. */
+int entities_make(struct exposing *x);
+
+/*
+ * The labels of an entity with more: `extra` behind the identity's own, `attributes` among those at the end,
+ * which are sorted. NULL when out of memory.
+ */
+const struct label_set *entity_labels(const struct exposing *x, const struct entity *e,
+                                      const struct label_rules *extra,
+                                      const struct label *attributes, size_t attribute_count);
+
+/* 0 with the value in stored parts, -ENODATA, -EIO: as metric_read, of this entity. */
+int entity_read(const struct entity *e, enum metric id, int64_t *value);
+
+/* Appends one sample of each entity that has one. */
+int expose_counters(struct exposing *x);
+int expose_rules(struct exposing *x);
+
+/* --- building families ----------------------------------------------------------------------- */
+
+/* A family with room for `room` samples, behind the others; it stays only if it gets one. NULL: no memory. */
+struct family *family_begin(struct exposing *x, const char *name, const char *help,
+                            enum family_type type, size_t room);
+void family_end(struct exposing *x, struct family *f);
+
+/* A metric as dcgm_type and scale say; false: there is no sample. */
+bool sample_set(struct sample *s, const struct exposing *x, const struct entity *e, enum metric id,
+                double scale, bool integer);
+
+#endif

@@ -27,7 +27,7 @@ struct collector {
     struct reader *reader; /* NULL: not there, or no longer */
     uint64_t mount;        /* how often it was opened */
     struct incidents *incidents;
-    int64_t window_ns; /* 0: nobody asks for incidents */
+    struct view_wants wants;
 
     char *buffer; /* for text files; grows as needed */
     size_t buffer_size;
@@ -268,6 +268,39 @@ static int read_instances(struct collector *c, struct view_gpu *gpu)
     return 0;
 }
 
+/* link up bytes_per_second peer peer_number …; the file is there only on boards that have links. */
+static int read_links(struct collector *c, struct view_gpu *gpu)
+{
+    struct view_link *list;
+    char path[64], *text, *line;
+    int r;
+
+    if (gpu->lost || !c->wants.links)
+        return 0;
+    snprintf(path, sizeof(path), "gpus/%d/nvlinks", gpu->index);
+    r = read_text(c, path);
+    if (r < 0)
+        return r == -ENOENT || r == -ENODATA ? 0 : r;
+    list = arena_alloc(&c->arena, count_lines(c->buffer) * sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    gpu->links = list;
+    for (text = c->buffer; (line = next_line(&text)); gpu->link_count++) {
+        struct view_link *l = &list[gpu->link_count];
+        const char *peer;
+        int number;
+
+        next_word(&line);
+        l->up = next_number(&line);
+        next_word(&line);
+        peer = next_word(&line);
+        number = (int)next_number(&line);
+        l->peer_gpu = !strcmp(peer, "gpu") ? number : -1;
+        l->peer_switch = !strcmp(peer, "switch") ? number : -1;
+    }
+    return 0;
+}
+
 /* --- one view -------------------------------------------------------------------------------- */
 
 /* -EAGAIN: the generation ended meanwhile. */
@@ -285,7 +318,8 @@ static int read_gpu(struct collector *c, const struct reader_node *node, int ind
     gpu->lost = page.lost;
     gpu->sample = page.sample;
     memcpy(gpu->names, c->names[index], sizeof(gpu->names));
-    return read_instances(c, gpu);
+    r = read_instances(c, gpu);
+    return r < 0 ? r : read_links(c, gpu);
 }
 
 static int read_view(struct collector *c)
@@ -322,13 +356,13 @@ static int read_view(struct collector *c)
 
 static int read_incidents(struct collector *c)
 {
-    if (!c->window_ns)
+    if (!c->wants.incidents_ns)
         return 0;
     if (!c->incidents)
         c->incidents = incidents_new();
     if (!c->incidents)
         return -ENOMEM;
-    return incidents_follow(c->incidents, c->reader, c->view.now_ns - c->window_ns,
+    return incidents_follow(c->incidents, c->reader, c->view.now_ns - c->wants.incidents_ns,
                             &c->view.incidents, &c->view.incident_count);
 }
 
@@ -376,9 +410,9 @@ struct collector *collector_new(const char *root)
     return c;
 }
 
-void collector_want_incidents(struct collector *c, int64_t window_ns)
+void collector_want(struct collector *c, const struct view_wants *wants)
 {
-    c->window_ns = window_ns;
+    c->wants = *wants;
 }
 
 void collector_free(struct collector *c)

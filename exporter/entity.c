@@ -90,8 +90,6 @@ static void add_entities(struct exposing *x, const struct view_gpu *gpu, bool po
 {
     const struct device_choice *c = &x->wishes->devices;
 
-    if (gpu->lost)
-        return;
     if (instances && c->mode != DEVICES_GPUS && gpu->instance_count)
         add_instances(x, gpu);
     else if (c->mode == DEVICES_INSTANCES || (c->mode == DEVICES_GPUS && !is_chosen(c, gpu->index)))
@@ -120,7 +118,7 @@ int entities_make(struct exposing *x)
     for (int i = 0; i < x->view->gpu_count; i++)
         add_entities(x, &x->view->gpus[i], pods, instances);
     for (size_t i = 0; i < x->entities.count; i++) {
-        x->entities.items[i].labels = entity_labels(x, &x->entities.items[i], NULL, NULL, 0);
+        x->entities.items[i].labels = entity_labels(x, &x->entities.items[i], NULL);
         if (!x->entities.items[i].labels)
             return -ENOMEM;
     }
@@ -301,7 +299,8 @@ static void sort_from(struct labels *l, size_t first)
 }
 
 /* Fields that a counters file calls labels. */
-static void add_counter_labels(struct labels *l, const struct exposing *x, const struct entity *e)
+static void add_counter_labels(struct labels *l, const struct exposing *x, const struct entity *e,
+                               const struct more_labels *more)
 {
     size_t first = l->count;
 
@@ -311,26 +310,29 @@ static void add_counter_labels(struct labels *l, const struct exposing *x, const
         if (c->is_label && c->source == COUNTER_IDENTITY && e->gpu->names[c->which])
             add_label(l, c->name, e->gpu->names[c->which]);
     }
+    for (size_t i = 0; i < more->field_count; i++)
+        add_label(l, more->fields[i].name, more->fields[i].value);
     sort_from(l, first);
 }
 
 const struct label_set *entity_labels(const struct exposing *x, const struct entity *e,
-                                      const struct label_rules *extra,
-                                      const struct label *attributes, size_t attribute_count)
+                                      const struct more_labels *more)
 {
+    static const struct more_labels none;
     const struct dialect *d = x->wishes->dialect;
     struct lookup lookup = { .x = x, .e = e };
     struct labels l = { .arena = ARENA_INIT };
     const struct label_set *set = NULL;
     size_t first;
 
+    more = more ? more : &none;
     add_rules(&l, &lookup, &d->labels);
-    add_rules(&l, &lookup, extra);
-    add_counter_labels(&l, x, e);
+    add_rules(&l, &lookup, more->rules);
+    add_counter_labels(&l, x, e, more);
     first = l.count;
     add_rules(&l, &lookup, &d->attributes);
-    for (size_t i = 0; i < attribute_count; i++)
-        add_label(&l, attributes[i].name, attributes[i].value);
+    for (size_t i = 0; i < more->attribute_count; i++)
+        add_label(&l, more->attributes[i].name, more->attributes[i].value);
     sort_from(&l, first);
     if (!l.failed && !lookup.text.failed)
         set = label_set_make(&x->set->arena, l.items, l.count);
@@ -402,6 +404,9 @@ int entity_read(const struct entity *e, enum metric id, int64_t *value)
     int64_t mig = 0;
     int r = metric_read(&e->gpu->sample, id, value);
 
+    /* A lost GPU answers nothing, but the driver remembers the Xid that told of it. */
+    if (e->gpu->lost)
+        return id == METRIC_XID_LAST ? r : -ENODATA;
     if (e->shared && r == 0 && id == METRIC_UTILIZATION_GPU)
         *value = e->utilization_percent * unit_parts(UNIT_PERCENT);
     if (e->shared && r == 0 && id == METRIC_MEMORY_USED)

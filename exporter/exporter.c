@@ -20,7 +20,8 @@
 #include "sim/unit.h"
 #include "sim/why.h"
 
-enum { GRACE_SECONDS = 10 };
+/* The interval is dcgm-exporter's: there DCGM looks at the GPUs that often. */
+enum { GRACE_SECONDS = 10, COLLECT_INTERVAL_MS = 30000 };
 
 static int usage(const struct why *why)
 {
@@ -90,6 +91,7 @@ static int read_numbers(struct setup *s, const struct options *o, struct why *wh
     s->stage.interval_ns = interval * NS_PER_MS;
     w->xid_window_ns = xid * NS_PER_MS;
     w->clock_window_ns = clock * NS_PER_MS;
+    w->sample_ns = (interval ? interval : COLLECT_INTERVAL_MS) * NS_PER_MS;
     s->threads = (int)threads;
     return r;
 }

@@ -40,6 +40,18 @@ void family_end(struct exposing *x, struct family *f)
     x->set->count += f->count > 0;
 }
 
+int family_add(struct exposing *x, struct family *f, const struct entity *e, int64_t value,
+               const struct label *fields, size_t field_count)
+{
+    const struct more_labels more = { .fields = fields, .field_count = field_count };
+    struct sample *s = &f->samples[f->count];
+
+    *s = (struct sample){ .kind = SAMPLE_INTEGER, .integer = value };
+    s->labels = entity_labels(x, e, &more);
+    f->count += s->labels != NULL;
+    return s->labels ? 0 : -ENOMEM;
+}
+
 /* --- values ---------------------------------------------------------------------------------- */
 
 /* Dividing by a whole number gives the nearest real; multiplying with its inverse does not always. */
@@ -106,6 +118,8 @@ static bool set_from_text(struct sample *s, const char *text, double scale)
 static bool set_from_rule(struct sample *s, const struct exposing *x, const struct entity *e,
                           const struct family_rule *f, const struct sample_rule *rule)
 {
+    if (e->gpu->lost && rule->metric < 0)
+        return false;
     if (rule->identity >= 0)
         return set_from_text(s, e->gpu->names[rule->identity], rule->scale);
     if (rule->metric < 0) {
@@ -133,8 +147,10 @@ static int add_rule_samples(struct exposing *x, struct family *family,
 
             if (!set_from_rule(s, x, e, rule, &rules[k]))
                 continue;
-            s->labels = rules[k].labels.count ? entity_labels(x, e, &rules[k].labels, NULL, 0)
-                                              : e->labels;
+            s->labels = rules[k].labels.count
+                            ? entity_labels(x, e,
+                                            &(struct more_labels){ .rules = &rules[k].labels })
+                            : e->labels;
             if (!s->labels)
                 return -ENOMEM;
             family->count++;

@@ -38,6 +38,7 @@ struct wishes {
     bool replace_blanks; /* in the name of the model */
     enum faulty_values faulty;
     int64_t xid_window_ns, clock_window_ns;
+    int64_t sample_ns; /* how often DCGM would look at the clocks */
     struct device_choice devices;
 };
 

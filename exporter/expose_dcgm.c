@@ -24,13 +24,16 @@ static const struct label_set *xid_labels(const struct exposing *x, const struct
     struct label labels[] = { { "err_code", number }, { "err_msg", xid_message(xid) } };
 
     snprintf(number, sizeof(number), "%lld", (long long)xid);
-    return entity_labels(x, e, NULL, labels, 2);
+    return entity_labels(x, e, &(struct more_labels){ .attributes = labels, .attribute_count = 2 });
 }
 
-static int add_metric(struct exposing *x, struct family *f, const struct counter *c)
+static int expose_metric(struct exposing *x, const struct counter *c)
 {
     enum metric id = (enum metric)c->which;
+    struct family *f = family_begin(x, c->name, c->help, c->type, x->entities.count);
 
+    if (!f)
+        return -ENOMEM;
     f->format = is_real(id) ? NUMBER_FIXED : NUMBER_INTEGER;
     f->decimals = 6;
     for (size_t i = 0; i < x->entities.count; i++) {
@@ -44,26 +47,33 @@ static int add_metric(struct exposing *x, struct family *f, const struct counter
             return -ENOMEM;
         f->count++;
     }
+    family_end(x, f);
+    return 0;
+}
+
+/* A text is no value: the real exporter shows fields of texts as labels only. */
+static int expose_nothing(struct exposing *x, const struct counter *c)
+{
+    (void)x;
+    (void)c;
     return 0;
 }
 
 int expose_counters(struct exposing *x)
 {
-    for (size_t i = 0; i < x->counters->count; i++) {
-        const struct counter *c = &x->counters->items[i];
-        struct family *f;
-        int r = 0;
+    static int (*const sources[])(struct exposing * x, const struct counter *c) = {
+        [COUNTER_ABSENT] = expose_nothing,
+        [COUNTER_METRIC] = expose_metric,
+        [COUNTER_IDENTITY] = expose_nothing,
+        [COUNTER_XID_COUNT] = expose_xid_counts,
+        [COUNTER_CLOCK_EVENT_COUNT] = expose_clock_events,
+        [COUNTER_HEALTH] = expose_health,
+        [COUNTER_P2P] = expose_p2p,
+    };
+    int r = 0;
 
-        if (c->is_label || c->source == COUNTER_ABSENT || c->source == COUNTER_IDENTITY)
-            continue;
-        f = family_begin(x, c->name, c->help, c->type, x->entities.count);
-        if (!f)
-            return -ENOMEM;
-        if (c->source == COUNTER_METRIC)
-            r = add_metric(x, f, c);
-        if (r < 0)
-            return r;
-        family_end(x, f);
-    }
-    return 0;
+    for (size_t i = 0; r == 0 && i < x->counters->count; i++)
+        if (!x->counters->items[i].is_label)
+            r = sources[x->counters->items[i].source](x, &x->counters->items[i]);
+    return r;
 }

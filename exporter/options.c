@@ -34,7 +34,7 @@ struct option_row {
 #define TEXT_ROW(n, l, m, e, a, h) { n, l, OPTION_TEXT, offsetof(struct options, m), e, a, h }
 #define FLAG_ROW(n, l, m, e, h)    { n, l, OPTION_FLAG, offsetof(struct options, m), e, NULL, h }
 static const struct option_row rows[] = {
-    TEXT_ROW("root", 'r', root, "FAKEGPUFS_ROOT", "DIR", "the mount (/run/fakegpufs)"),
+    TEXT_ROW("root", 0, root, "FAKEGPUFS_ROOT", "DIR", "the mount (/run/fakegpufs)"),
     TEXT_ROW("identity", 'i', identity, "FAKEGPU_EXPORTER_IDENTITY", "NAME", "which exporter to be, or a .yaml file (dcgm)"),
     TEXT_ROW("schemas", 0, schemas, "FAKEGPU_EXPORTER_SCHEMAS", "DIR", "a directory with more identities"),
     TEXT_ROW("collectors", 'f', collectors, "DCGM_EXPORTER_COLLECTORS", "FILE", "CSV of DCGM fields (26 default counters)"),

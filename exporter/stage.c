@@ -125,17 +125,20 @@ static void drop_edition(struct stage *s)
 
 /* --- editions -------------------------------------------------------------------------------- */
 
-static void want_incidents(struct stage *s)
+static void say_wants(struct stage *s)
 {
     const struct wishes *w = &s->options.wishes;
     const struct counter_list *list = s->counters ? counters_file_list(s->counters) : NULL;
-    int64_t window = 0;
+    struct view_wants wants = { 0 };
 
     if (list && counter_list_has(list, COUNTER_XID_COUNT))
-        window = w->xid_window_ns;
-    if (list && counter_list_has(list, COUNTER_CLOCK_EVENT_COUNT) && w->clock_window_ns > window)
-        window = w->clock_window_ns;
-    collector_want_incidents(s->collector, window);
+        wants.incidents_ns = w->xid_window_ns;
+    if (list && counter_list_has(list, COUNTER_CLOCK_EVENT_COUNT) &&
+        w->clock_window_ns > wants.incidents_ns)
+        wants.incidents_ns = w->clock_window_ns;
+    if (list)
+        wants.links = counter_list_has(list, COUNTER_P2P) || counter_list_has(list, COUNTER_HEALTH);
+    collector_want(s->collector, &wants);
 }
 
 static void reload_counters(struct stage *s, int64_t now)
@@ -148,7 +151,7 @@ static void reload_counters(struct stage *s, int64_t now)
     if (r > 0) {
         log_line(LOG_INFO, "read the counters again");
         drop_edition(s);
-        want_incidents(s);
+        say_wants(s);
     }
     why_release(&why);
 }
@@ -282,7 +285,7 @@ struct stage *stage_new(const struct stage_options *options, struct why *why)
             return NULL;
         }
     }
-    want_incidents(s);
+    say_wants(s);
     return s;
 }
 

@@ -32,6 +32,12 @@ struct view_instance {
     int64_t memory_bytes, multiprocessors;
 };
 
+/* An NVLink. What is at its other end: -1 for none. */
+struct view_link {
+    bool up;
+    int peer_gpu, peer_switch;
+};
+
 struct view_gpu {
     int index;
     bool lost;                         /* fallen off the bus: the sample is old */
@@ -41,6 +47,8 @@ struct view_gpu {
     int process_count;
     const struct view_instance *instances; /* MIG is on when the metric mig_mode says so */
     int instance_count;
+    const struct view_link *links; /* NVLinks; only when asked for */
+    int link_count;
 };
 
 /* Something that happened to a GPU. */
@@ -71,8 +79,13 @@ struct collector;
 struct collector *collector_new(const char *root);
 void collector_free(struct collector *c);
 
-/* Whether incidents are to be collected, and how long (in simulated time) they are kept. */
-void collector_want_incidents(struct collector *c, int64_t window_ns);
+/* What is collected only when somebody asks for it, since it costs a file more to read. */
+struct view_wants {
+    int64_t incidents_ns; /* incidents of this last (simulated) time; 0: none */
+    bool links;
+};
+
+void collector_want(struct collector *c, const struct view_wants *wants);
 
 /* What a view is of: another mount may count its generations from the start again. */
 struct view_stamp {

@@ -16,6 +16,7 @@
 #include "exporter/options.h"
 #include "exporter/server.h"
 #include "exporter/stage.h"
+#include "exporter/web_config.h"
 #include "fusefs/log.h"
 #include "sim/unit.h"
 #include "sim/why.h"
@@ -35,8 +36,9 @@ static int usage(const struct why *why)
 struct setup {
     struct dialect_set dialects;
     struct stage_options stage;
+    struct web_config web;
     char hostname[256];
-    int threads;
+    int threads, idle_seconds;
 };
 
 static int parse_number(const char *option, const char *text, int64_t low, int64_t high,
@@ -78,7 +80,7 @@ static void find_hostname(struct setup *s)
 static int read_numbers(struct setup *s, const struct options *o, struct why *why)
 {
     struct wishes *w = &s->stage.wishes;
-    int64_t interval = 0, xid = 300000, clock = 300000, threads = 2;
+    int64_t interval = 0, xid = 300000, clock = 300000, threads = 2, idle = 120;
     int r = parse_number("collect-interval", o->interval_ms, 1, 86400000, &interval, why);
 
     if (r == 0)
@@ -88,11 +90,14 @@ static int read_numbers(struct setup *s, const struct options *o, struct why *wh
                          why);
     if (r == 0)
         r = parse_number("threads", o->threads, 1, 64, &threads, why);
+    if (r == 0)
+        r = parse_number("idle-timeout", o->idle_timeout, 1, 86400, &idle, why);
     s->stage.interval_ns = interval * NS_PER_MS;
     w->xid_window_ns = xid * NS_PER_MS;
     w->clock_window_ns = clock * NS_PER_MS;
     w->sample_ns = (interval ? interval : COLLECT_INTERVAL_MS) * NS_PER_MS;
     s->threads = (int)threads;
+    s->idle_seconds = (int)idle;
     return r;
 }
 
@@ -133,32 +138,36 @@ static int read_setup(struct setup *s, const struct options *o, struct why *why)
         return -EINVAL;
     s->stage.root = o->root;
     s->stage.counters_file = o->collectors;
-    return read_wishes(s, o, why);
+    r = read_wishes(s, o, why);
+    if (r == 0 && o->web_config)
+        r = web_config_load(&s->web, o->web_config, why);
+    return r;
 }
 
 /* --- listening ------------------------------------------------------------------------------- */
 
-static int listen_all(struct server *server, const struct options *o, const struct dialect *d,
+static int listen_all(struct server *server, const struct options *o, const struct setup *s,
                       struct why *why)
 {
     int count = o->address_count ? o->address_count : 1;
 
     for (int i = 0; i < count; i++) {
-        const char *address = o->address_count ? o->addresses[i] : d->address;
+        const char *address = o->address_count ? o->addresses[i] : s->stage.wishes.dialect->address;
         int fd = listen_tcp(address, why), r;
         char name[300];
 
         if (fd < 0)
             return fd;
         listen_name(fd, name, sizeof(name));
-        r = server_add(server, fd, NULL, why);
+        r = server_add(server, fd, &s->web, why);
         if (r < 0)
             return r;
-        log_line(LOG_INFO, "listening on http://%s", name);
+        log_line(LOG_INFO, "listening on http%s://%s", s->web.certificate ? "s" : "", name);
     }
     return 0;
 }
 
+/* Plain, whatever the web config says: who may connect is a matter of its permissions. */
 static int listen_socket(struct server *server, const struct options *o, struct why *why)
 {
     char *end;
@@ -221,10 +230,12 @@ static int run(const struct options *o)
     allow_many_files();
     if (r == 0 && !(stage = stage_new(&setup.stage, &why)))
         r = -EINVAL;
-    if (r == 0 && !(server = server_new(&(struct server_options){ stage, setup.threads })))
-        r = -ENOMEM;
+    if (r == 0) {
+        server = server_new(&(struct server_options){ stage, setup.threads, setup.idle_seconds });
+        r = server ? 0 : why_set(&why, ENOMEM, "out of memory");
+    }
     if (r == 0)
-        r = listen_all(server, o, setup.stage.wishes.dialect, &why);
+        r = listen_all(server, o, &setup, &why);
     if (r == 0)
         r = listen_socket(server, o, &why);
     if (r == 0)
@@ -236,6 +247,7 @@ static int run(const struct options *o)
     if (r == 0 && o->unix_socket)
         unlink(o->unix_socket);
     stage_free(stage);
+    web_config_release(&setup.web);
     dialect_set_release(&setup.dialects);
     why_release(&why);
     return r < 0 ? 1 : 0;

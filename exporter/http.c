@@ -11,11 +11,24 @@
 
 #include "exporter/accept.h"
 #include "exporter/stage.h"
+#include "exporter/users.h"
 #include "sim/bind.h"
 
 static const char text_plain[] = "text/plain; charset=utf-8";
 
 /* --- answers --------------------------------------------------------------------------------- */
+
+static const char *header(struct MHD_Connection *c, const char *name)
+{
+    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+bool http_has_body(struct MHD_Connection *c)
+{
+    const char *length = header(c, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+    return header(c, MHD_HTTP_HEADER_TRANSFER_ENCODING) || (length && strcmp(length, "0"));
+}
 
 static void add_common(struct MHD_Response *r, const char *type)
 {
@@ -43,29 +56,26 @@ enum MHD_Result http_send(struct MHD_Connection *c, unsigned status, const char 
     return queue(c, status, r);
 }
 
-static enum MHD_Result send_sentence(struct MHD_Connection *c, unsigned status, const char *text)
+/* A refusal: one sentence, and perhaps a header that goes with it. */
+static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *sentence,
+                              const char *name, const char *value)
 {
     struct text line = TEXT_INIT;
-    enum MHD_Result result;
+    struct MHD_Response *r;
 
-    text_addf(&line, "%s\n", text);
-    result = http_send(c, status, text_plain, text_str(&line), line.length);
-    text_release(&line);
-    return result;
-}
-
-static enum MHD_Result send_wrong_method(struct MHD_Connection *c)
-{
-    static const char sentence[] = "only GET and HEAD are allowed here\n";
-    struct MHD_Response *r = MHD_create_response_from_buffer(strlen(sentence),
-                                                             (void *)(uintptr_t)sentence,
-                                                             MHD_RESPMEM_PERSISTENT);
-
+    text_addf(&line, "%s\n", sentence);
+    r = MHD_create_response_from_buffer(line.length, (void *)(uintptr_t)text_str(&line),
+                                        MHD_RESPMEM_MUST_COPY);
     if (r) {
         add_common(r, text_plain);
-        MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+        if (name)
+            MHD_add_response_header(r, name, value);
+        /* What was sent along is not read: the next request could not be told from it. */
+        if (http_has_body(c))
+            MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
     }
-    return queue(c, MHD_HTTP_METHOD_NOT_ALLOWED, r);
+    text_release(&line);
+    return queue(c, status, r);
 }
 
 /* --- /metrics -------------------------------------------------------------------------------- */
@@ -90,11 +100,6 @@ static void drop_response(void *attached)
     MHD_destroy_response(attached);
 }
 
-static const char *header(struct MHD_Connection *c, const char *name)
-{
-    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
-}
-
 static enum MHD_Result get_metrics(struct http *h, struct MHD_Connection *c)
 {
     enum page_format format = accepts_openmetrics(header(c, MHD_HTTP_HEADER_ACCEPT))
@@ -108,7 +113,7 @@ static enum MHD_Result get_metrics(struct http *h, struct MHD_Connection *c)
     struct page *page;
 
     if (stage_take(h->stage, format, coding, &page, &why) < 0) {
-        result = send_sentence(c, MHD_HTTP_SERVICE_UNAVAILABLE, why_text(&why));
+        result = refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, why_text(&why), NULL, NULL);
         why_release(&why);
         return result;
     }
@@ -169,15 +174,39 @@ static const struct {
     { "/", get_root },
 };
 
+enum { ROUTES = sizeof(routes) / sizeof(routes[0]) };
+
+/* Whether somebody who is known asks, or everybody may. */
+static bool is_allowed(struct http *h, struct MHD_Connection *c)
+{
+    char *password = NULL, *name;
+    bool allowed;
+
+    if (!h->users)
+        return true;
+    name = MHD_basic_auth_get_username_password(c, &password);
+    allowed = name && password && users_check(h->users, name, password);
+    MHD_free(name);
+    MHD_free(password);
+    return allowed;
+}
+
 enum MHD_Result http_answer(struct http *h, struct MHD_Connection *c, const char *path,
                             const char *method)
 {
-    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++) {
-        if (strcmp(routes[i].path, path))
-            continue;
-        if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-            return send_wrong_method(c);
-        return routes[i].get(h, c);
-    }
-    return send_sentence(c, MHD_HTTP_NOT_FOUND, "there is no such page; try /metrics");
+    size_t i = 0;
+
+    if (!is_allowed(h, c))
+        return refuse(c, MHD_HTTP_UNAUTHORIZED, "a name and a password are needed",
+                      MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic");
+    while (i < ROUTES && strcmp(routes[i].path, path))
+        i++;
+    if (i == ROUTES)
+        return refuse(c, MHD_HTTP_NOT_FOUND, "there is no such page; try /metrics", NULL, NULL);
+    if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+        return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are allowed here",
+                      MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    if (http_has_body(c))
+        return refuse(c, MHD_HTTP_BAD_REQUEST, "a request has no body here", NULL, NULL);
+    return routes[i].get(h, c);
 }

@@ -7,6 +7,7 @@
 #define EXPORTER_HTTP_H
 
 #include <microhttpd.h>
+#include <stdbool.h>
 
 struct stage;
 struct users;
@@ -17,7 +18,10 @@ struct http {
     struct users *users; /* who may ask; NULL: everybody */
 };
 
-/* Answers one request: the body, if any, is refused or ignored. */
+/* Whether the request announces a body. */
+bool http_has_body(struct MHD_Connection *connection);
+
+/* Answers one request, of which the headers have come; a body is refused unread. */
 enum MHD_Result http_answer(struct http *http, struct MHD_Connection *connection, const char *path,
                             const char *method);
 

@@ -54,6 +54,7 @@ static const struct option_row rows[] = {
     TEXT_ROW("unix-socket", 0, unix_socket, "UDS_SOCKET_PATH", "PATH", "listen there, too (with ENABLE_UDS=true by default on /tmp/…)"),
     TEXT_ROW("unix-socket-mode", 0, unix_mode, "UDS_SOCKET_MODE", "MODE", "its permissions (0660)"),
     TEXT_ROW("unix-socket-owner", 0, unix_owner, "UDS_SOCKET_OWNER", "U[:G]", "its owner"),
+    TEXT_ROW("idle-timeout", 0, idle_timeout, "FAKEGPU_EXPORTER_IDLE_TIMEOUT", "S", "close connections that ask nothing for so long (120)"),
     TEXT_ROW("threads", 't', threads, "FAKEGPU_EXPORTER_THREADS", "N", "threads that serve an address (2)"),
     TEXT_ROW("log-level", 0, log_level, "FAKEGPU_EXPORTER_LOG_LEVEL", "L", "error, warn, info or debug (info)"),
     FLAG_ROW("list-identities", 0, list_identities, NULL, "say which there are"),

@@ -9,18 +9,23 @@
 #include "exporter/http.h"
 
 struct server;
+struct web_config;
 struct why;
 
 struct server_options {
     struct stage *stage;
-    int threads; /* for each socket */
+    int threads;      /* for each socket */
+    int idle_seconds; /* a connection that asks nothing for so long is closed */
 };
 
 /* NULL when out of memory. */
 struct server *server_new(const struct server_options *options);
 
-/* Serves a listening descriptor, which it takes over. 0 or -errno with a sentence. */
-int server_add(struct server *server, int fd, struct users *users, struct why *why);
+/*
+ * Serves a listening descriptor, which it takes over, as `web` says (NULL: plain, for everybody).
+ * 0 or -errno with a sentence.
+ */
+int server_add(struct server *server, int fd, const struct web_config *web, struct why *why);
 
 /* Closes connections that have been idle or slow for too long; to be called every second or so. */
 void server_tidy(struct server *server);

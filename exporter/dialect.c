@@ -124,6 +124,7 @@ static int check_family(struct binder *b, const struct ynode *node, void *object
     BIND_ROW_CHOICE("identity", S, m identity, identity_names, "The identity text that is shown; a number."), \
     BIND_ROW_REAL("constant", S, m constant, -1e300, 1e300, "A number that never changes."),                 \
     BIND_ROW_REAL("scale", S, m scale, -1e300, 1e300, "Factor from the unit in the metric's name."),         \
+    BIND_ROW_REAL("step", S, m step, 1e-9, 1e300, "Rounds to a multiple of this before scaling."),           \
     BIND_ROW_INT("bit", S, m bit, 0, 62, 0, "Shows 1 when this bit of a bit mask is set, otherwise 0."),     \
     BIND_ROW_CUSTOM("labels", S, m labels, &labels_custom, "Labels of this series alone.")
 

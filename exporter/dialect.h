@@ -31,6 +31,7 @@ struct sample_rule {
     int64_t identity; /* enum identity of which the text is a number; -1: none */
     double constant;
     double scale;              /* from shown units */
+    double step;               /* rounded to a multiple of this first; 0: not at all */
     int64_t bit;               /* -1: the value; otherwise whether this bit of it is set */
     struct label_rules labels; /* behind those of the identity */
 };

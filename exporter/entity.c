@@ -5,6 +5,7 @@
  */
 #include "exporter/entity.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,16 +148,29 @@ static const char *in_number(struct lookup *l, int64_t value)
     return l->number;
 }
 
-/* 00000000:06:00.0 as 0000:06:00.0, in lower case. */
+static const char *in_lower_case(struct lookup *l, const char *value, int length)
+{
+    text_cut(&l->text, 0);
+    text_addf(&l->text, "%.*s", length, value);
+    for (char *c = l->text.data; c && *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return text_str(&l->text);
+}
+
+/* 00000000:06:00.0 as 0000:06:00.0. */
 static const char *pci_address(struct lookup *l, const char *bus_id)
 {
-    if (!bus_id)
-        return NULL;
-    in_text(l, "%s", strlen(bus_id) > 12 ? bus_id + strlen(bus_id) - 12 : bus_id);
-    for (char *c = l->text.data; c && *c; c++)
-        if (*c >= 'A' && *c <= 'F')
-            *c = (char)(*c - 'A' + 'a');
-    return text_str(&l->text);
+    enum { LENGTH = 12 };
+
+    if (!bus_id || strlen(bus_id) < LENGTH)
+        return bus_id;
+    return in_lower_case(l, bus_id + strlen(bus_id) - LENGTH, LENGTH);
+}
+
+/* 0x20B010DE as 0x20b0. */
+static const char *pci_device(struct lookup *l, const char *device_and_vendor)
+{
+    return device_and_vendor ? in_lower_case(l, device_and_vendor, 6) : NULL;
 }
 
 static const char *model_name(struct lookup *l, const char *name)
@@ -201,6 +215,8 @@ static const char *look_up(const void *context, enum variable variable)
                    : names[IDENTITY_UUID];
     case VARIABLE_PCI_ADDRESS:
         return pci_address(l, names[IDENTITY_BUS_ID]);
+    case VARIABLE_PCI_DEVICE:
+        return pci_device(l, names[IDENTITY_PCI_DEVICE_ID]);
     case VARIABLE_NAMESPACE:
         return e->pod ? or_none(e->pod->namespace) : NULL;
     case VARIABLE_POD:

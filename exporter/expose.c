@@ -130,6 +130,8 @@ static bool set_from_rule(struct sample *s, const struct exposing *x, const stru
     if (!sample_set(s, x, e, (enum metric)rule->metric, rule->scale,
                     f->format == NUMBER_INTEGER || rule->bit >= 0))
         return false;
+    if (rule->step > 0 && s->kind == SAMPLE_REAL && rule->scale)
+        s->real = scaled(round(s->real / rule->scale / rule->step) * rule->step, rule->scale);
     if (rule->bit >= 0 && s->kind == SAMPLE_INTEGER)
         s->integer = s->integer >> rule->bit & 1;
     return true;

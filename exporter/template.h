@@ -24,6 +24,7 @@ struct ynode;
     VARIABLE(HOSTNAME, "hostname", "name of the node")                                    \
     VARIABLE(UUID_BARE, "uuid_bare", "the UUID without GPU-")                             \
     VARIABLE(PCI_ADDRESS, "pci_address", "PCI address as Linux writes it: 0000:06:00.0")  \
+    VARIABLE(PCI_DEVICE, "pci_device", "PCI device without its vendor: 0x20b0")            \
     VARIABLE(NAMESPACE, "namespace", "namespace of the pod that uses the GPU")            \
     VARIABLE(POD, "pod", "its name")                                                      \
     VARIABLE(CONTAINER, "container", "its container")                                     \

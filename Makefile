@@ -75,7 +75,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-contract=off \
             -D_GNU_SOURCE -DFAKEGPUFS_VERSION='"$(VERSION)"' -I. $(CPPFLAGS) $(CFLAGS)
 LIBS     := -lyaml -lm -lfuse3 -lseccomp -lpthread
-EXPORTER_LIBS := -lyaml -lm -lmicrohttpd -lz -lcrypt -lpthread
+EXPORTER_LIBS := -lyaml -lm -lmicrohttpd -ldeflate -lcrypt -lpthread
 
 PIC_FLAGS := -fPIC -ffunction-sections -fdata-sections
 COMPILE   = $(CC) $(C_FLAGS) -MMD -MP -c
@@ -308,7 +308,7 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 # Debian's names; of a|b|c any one will do, and the first that apt knows is installed.
 # docs/dependencies.md says what each is for.
 BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev \
-              libmicrohttpd-dev zlib1g-dev libcrypt-dev
+              libmicrohttpd-dev libdeflate-dev libcrypt-dev
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps
 CLIENT_PKGS := python3-venv tmux libncursesw6
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \

@@ -132,7 +132,8 @@ struct lookup {
     const struct exposing *x;
     const struct entity *e;
     char number[32];
-    struct text text; /* of the variable last asked for, when it is made up */
+    struct text text;  /* of the variable last asked for, when it is made up */
+    struct text value; /* of the label being made */
 };
 
 static const char *in_text(struct lookup *l, const char *format, const char *value)
@@ -241,13 +242,13 @@ static const char *look_up(const void *context, enum variable variable)
 struct labels {
     struct label items[LABELS_MAX];
     size_t count;
-    struct arena arena; /* for values */
+    struct arena *arena; /* of the set, for values */
     bool failed;
 };
 
 static void add_label(struct labels *l, const char *name, const char *value)
 {
-    char *copy = arena_strndup(&l->arena, value, strlen(value));
+    char *copy = arena_strndup(l->arena, value, strlen(value));
 
     if (!copy || l->count == LABELS_MAX)
         l->failed = true;
@@ -279,7 +280,6 @@ static void add_rule(struct labels *l, struct lookup *lookup, const struct label
     const struct wishes *w = lookup->x->wishes;
     bool is_hostname = template_is(&rule->value, VARIABLE_HOSTNAME);
     const char *name = rule->name;
-    struct text value = TEXT_INIT;
 
     if (is_hostname && w->no_hostname)
         return;
@@ -287,12 +287,12 @@ static void add_rule(struct labels *l, struct lookup *lookup, const struct label
         name = w->hostname_label;
     else if (w->old_namespace)
         name = old_name(rule);
-    if (template_add(&value, &rule->value, look_up, lookup))
-        add_label(l, name, text_str(&value));
+    text_cut(&lookup->value, 0);
+    if (template_add(&lookup->value, &rule->value, look_up, lookup))
+        add_label(l, name, text_str(&lookup->value));
     else if (w->dialect->empty == EMPTY_KEEP)
         add_label(l, name, "");
-    l->failed |= value.failed;
-    text_release(&value);
+    l->failed |= lookup->value.failed;
 }
 
 static void add_rules(struct labels *l, struct lookup *lookup, const struct label_rules *rules)
@@ -337,10 +337,13 @@ const struct label_set *entity_labels(const struct exposing *x, const struct ent
     static const struct more_labels none;
     const struct dialect *d = x->wishes->dialect;
     struct lookup lookup = { .x = x, .e = e };
-    struct labels l = { .arena = ARENA_INIT };
+    struct labels l;
     const struct label_set *set = NULL;
     size_t first;
 
+    l.count = 0;
+    l.failed = false;
+    l.arena = &x->set->arena;
     more = more ? more : &none;
     add_rules(&l, &lookup, &d->labels);
     add_rules(&l, &lookup, more->rules);
@@ -353,7 +356,7 @@ const struct label_set *entity_labels(const struct exposing *x, const struct ent
     if (!l.failed && !lookup.text.failed)
         set = label_set_make(&x->set->arena, l.items, l.count);
     text_release(&lookup.text);
-    arena_release(&l.arena);
+    text_release(&lookup.value);
     return set;
 }
 

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "sim/text.h"
-
 const char *family_type_name(enum family_type type)
 {
     static const char *const names[] = {
@@ -25,31 +23,62 @@ double sample_value(const struct sample *s)
     return s->kind == SAMPLE_INTEGER ? (double)s->integer : s->real;
 }
 
-static void add_value(struct text *out, const char *value)
+/* How Prometheus escapes a character of a value; 0: not at all. */
+static char escaped(char c)
 {
-    for (size_t plain; *value; value += plain) {
-        plain = strcspn(value, "\\\"\n");
-        text_addn(out, value, plain);
-        if (!value[plain])
-            break;
-        text_add(out, value[plain] == '\n' ? "\\n" : value[plain] == '"' ? "\\\"" : "\\\\");
-        plain++;
-    }
+    return c == '\n' ? 'n' : c == '"' || c == '\\' ? c : 0;
 }
 
+static size_t escaped_length(const char *value)
+{
+    size_t n = 0;
+
+    for (; *value; value++)
+        n += 1 + (escaped(*value) != 0);
+    return n;
+}
+
+static char *put(char *at, const char *text)
+{
+    size_t n = strlen(text);
+
+    memcpy(at, text, n);
+    return at + n;
+}
+
+static char *put_value(char *at, const char *value)
+{
+    for (; *value; value++) {
+        char e = escaped(*value);
+
+        if (e)
+            *at++ = '\\';
+        *at++ = e ? e : *value;
+    }
+    return at;
+}
+
+/* name="value",… in one piece of the arena. */
 static bool set_text(struct arena *arena, struct label_set *set)
 {
-    struct text out = TEXT_INIT;
+    size_t length = 1;
+    char *text, *at;
 
+    for (size_t i = 0; i < set->count; i++)
+        length += strlen(set->items[i].name) + escaped_length(set->items[i].value) + 4;
+    text = at = arena_alloc(arena, length);
+    if (!text)
+        return false;
     for (size_t i = 0; i < set->count; i++) {
-        text_addf(&out, "%s%s=\"", i ? "," : "", set->items[i].name);
-        add_value(&out, set->items[i].value);
-        text_add(&out, "\"");
+        at = put(at, i ? "," : "");
+        at = put(at, set->items[i].name);
+        at = put(at, "=\"");
+        at = put_value(at, set->items[i].value);
+        at = put(at, "\"");
     }
-    set->text = out.failed ? NULL : arena_strndup(arena, text_str(&out), out.length);
-    set->text_length = out.length;
-    text_release(&out);
-    return set->text;
+    set->text = text;
+    set->text_length = (size_t)(at - text);
+    return true;
 }
 
 const struct label_set *label_set_make(struct arena *arena, const struct label *labels,
@@ -60,12 +89,8 @@ const struct label_set *label_set_make(struct arena *arena, const struct label *
 
     if (!set || !items)
         return NULL;
-    for (size_t i = 0; i < count; i++) {
-        items[i].name = arena_strndup(arena, labels[i].name, strlen(labels[i].name));
-        items[i].value = arena_strndup(arena, labels[i].value, strlen(labels[i].value));
-        if (!items[i].name || !items[i].value)
-            return NULL;
-    }
+    if (count)
+        memcpy(items, labels, count * sizeof(*items));
     set->items = items;
     set->count = count;
     return set_text(arena, set) ? set : NULL;

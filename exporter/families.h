@@ -80,7 +80,9 @@ const char *family_type_name(enum family_type type);
 /* The sample's value, whatever its kind. */
 double sample_value(const struct sample *sample);
 
-/* Makes a set of `count` labels (copied, names and values, too). NULL when out of memory. */
+/*
+ * Makes a set of `count` labels; names and values must live as long as the arena. NULL when out of memory.
+ */
 const struct label_set *label_set_make(struct arena *arena, const struct label *labels,
                                        size_t count);
 

@@ -118,26 +118,35 @@ void render_number(struct text *out, enum number_format format, int decimals, do
     }
 }
 
-static void add_value(struct text *out, const struct family *f, const struct sample *s)
+/* A whole number of 1/10^decimals; printf would be most of the work of a page. */
+static void add_whole(struct text *out, int64_t value, int decimals)
 {
-    char buf[24], *at = &buf[sizeof(buf)];
-    uint64_t rest;
+    char buf[32], *at = &buf[sizeof(buf)];
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
 
-    if (s->kind == SAMPLE_REAL) {
-        render_number(out, f->format, f->decimals, s->real);
-        return;
-    }
-    if (f->format != NUMBER_INTEGER) {
-        render_number(out, f->format, f->decimals, (double)s->integer);
-        return;
-    }
-    rest = s->integer < 0 ? -(uint64_t)s->integer : (uint64_t)s->integer;
+    for (int i = 0; i < decimals; i++, rest /= 10)
+        *--at = (char)('0' + rest % 10);
+    if (decimals)
+        *--at = '.';
     do
         *--at = (char)('0' + rest % 10);
     while (rest /= 10);
-    if (s->integer < 0)
+    if (value < 0)
         *--at = '-';
     text_addn(out, at, (size_t)(&buf[sizeof(buf)] - at));
+}
+
+static void add_value(struct text *out, const struct family *f, const struct sample *s)
+{
+
+    /* Values have at most six decimals, and in this range are exact in them. */
+    if (f->format == NUMBER_FIXED && f->decimals == 6 && s->kind == SAMPLE_REAL &&
+        fabs(s->real) < 1e9)
+        add_whole(out, llround(s->real * 1e6), 6);
+    else if (f->format == NUMBER_INTEGER && s->kind == SAMPLE_INTEGER)
+        add_whole(out, s->integer, 0);
+    else
+        render_number(out, f->format, f->decimals, sample_value(s));
 }
 
 /* --- text ------------------------------------------------------------------------------------ */

@@ -44,7 +44,8 @@ SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml \
                  schemas/identities/*.yaml schemas/counters/*.csv))
 
 # Not built in: for people and their editors.
-EXAMPLES    := $(sort $(wildcard schemas/examples/*.yaml)) schemas/config.schema.json
+EXAMPLES    := $(sort $(wildcard schemas/examples/*.yaml)) schemas/config.schema.json \
+               schemas/identity.schema.json
 
 objects      = $(patsubst %.c,$(BUILD)/%.o,$(1))
 programs     = $(patsubst %.c,$(BUILD)/%,$(1))
@@ -143,6 +144,11 @@ $(BUILD)/schemas.c: schemas/embed.sh $(SCHEMAS) $(BUILD)/stamp/schemas
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(TAP) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
+
+# Tests of the exporter's parts.
+$(BUILD)/tests/test_exporter_%: $(BUILD)/tests/test_exporter_%.o $(TAP) $(LIBEXPORTER) $(LIBFUSEFS) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(EXPORTER_LIBS)
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
@@ -309,7 +315,8 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 # docs/dependencies.md says what each is for.
 BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev \
               libmicrohttpd-dev libdeflate-dev libcrypt-dev
-TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps
+TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
+              curl openssl prometheus python3-prometheus-client
 CLIENT_PKGS := python3-venv tmux libncursesw6
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format

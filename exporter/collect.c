@@ -77,7 +77,7 @@ static int look(struct collector *c, struct reader_node *node)
 
     if (c->reader) {
         r = reader_node(c->reader, node);
-        if (r == 0)
+        if (r == 0 && reader_is_current(c->reader, c->root))
             return 0;
         forget_mount(c);
     }

@@ -133,7 +133,7 @@ static const struct bind_field sample_fields[] = {
     { 0 },
 };
 static const struct bind_table sample_table = {
-    .what = "a sample", .def = "sample", .fields = sample_fields, .check = check_sample, .init = init_sample,
+    .what = "a sample", .fields = sample_fields, .check = check_sample, .init = init_sample,
 };
 static const struct bind_field sample_item = { .type = BIND_STRUCT, .table = &sample_table };
 
@@ -149,7 +149,7 @@ static const struct bind_field family_fields[] = {
     { 0 },
 };
 static const struct bind_table family_table = {
-    .what = "a metric", .def = "metric", .fields = family_fields, .check = check_family, .init = init_family,
+    .what = "a metric", .fields = family_fields, .check = check_family, .init = init_family,
 };
 static const struct bind_field family_item = { .type = BIND_STRUCT, .table = &family_table };
 
@@ -299,17 +299,38 @@ static const struct dialect *load_file(struct dialect_set *set, const char *path
     return found;
 }
 
-const struct dialect *dialect_find(struct dialect_set *set, const char *name, struct why *why)
+static int find(const struct dialect_set *set, const char *name)
+{
+    for (int i = 0; i < set->count; i++)
+        if (!strcmp(set->items[i].name, name))
+            return i;
+    return -1;
+}
+
+bool dialect_is_known(const struct dialect_set *set, const char *name, struct why *why)
 {
     struct text hint = TEXT_INIT;
 
-    if (is_path(name))
-        return load_file(set, name, why);
-    for (int i = 0; i < set->count; i++)
-        if (!strcmp(set->items[i].name, name))
-            return &set->items[i];
+    if (is_path(name) || find(set, name) >= 0)
+        return true;
     suggest_add(&hint, name, dialect_name_at, set);
     why_set(why, EINVAL, "there is no identity '%s'%s", name, text_str(&hint));
     text_release(&hint);
-    return NULL;
+    return false;
+}
+
+const struct dialect *dialect_find(struct dialect_set *set, const char *name, struct why *why)
+{
+    if (is_path(name))
+        return load_file(set, name, why);
+    return dialect_is_known(set, name, why) ? &set->items[find(set, name)] : NULL;
+}
+
+void dialect_schema(struct text *out)
+{
+    text_add(out, "{\n"
+                  "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+                  "  \"title\": \"fakegpu-exporter identity\",\n  ");
+    bind_schema(out, &dialect_table, 2);
+    text_add(out, "\n}\n");
 }

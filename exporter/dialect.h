@@ -79,6 +79,12 @@ struct dialect_set {
 int dialect_set_load(struct dialect_set *set, const char *directory, struct why *why);
 void dialect_set_release(struct dialect_set *set);
 
+/* Whether `name` is one of them or the path of a file; otherwise a sentence. */
+bool dialect_is_known(const struct dialect_set *set, const char *name, struct why *why);
+
+/* Appends the JSON Schema of an identity. */
+void dialect_schema(struct text *out);
+
 /* By its name, or, when that has a '/' or ends in .yaml, from that file. NULL with a sentence. */
 const struct dialect *dialect_find(struct dialect_set *set, const char *name, struct why *why);
 

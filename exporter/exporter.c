@@ -24,12 +24,6 @@
 /* The interval is dcgm-exporter's: there DCGM looks at the GPUs that often. */
 enum { GRACE_SECONDS = 10, COLLECT_INTERVAL_MS = 30000 };
 
-static int usage(const struct why *why)
-{
-    fprintf(stderr, "fakegpu-exporter: %s; see 'fakegpu-exporter --help'\n", why_text(why));
-    return EXIT_USAGE;
-}
-
 /* --- options into what they mean ------------------------------------------------------------- */
 
 /* What the program runs with. */
@@ -39,6 +33,8 @@ struct setup {
     struct web_config web;
     char hostname[256];
     int threads, idle_seconds;
+    int faulty; /* -1: as the identity says; 0: absent; 1: nan */
+    mode_t unix_mode;
 };
 
 static int parse_number(const char *option, const char *text, int64_t low, int64_t high,
@@ -101,14 +97,25 @@ static int read_numbers(struct setup *s, const struct options *o, struct why *wh
     return r;
 }
 
+static int read_mode(struct setup *s, const struct options *o, struct why *why)
+{
+    char *end;
+    unsigned long mode = strtoul(o->unix_mode ? o->unix_mode : "0660", &end, 8);
+
+    if (*end || mode > 0777)
+        return why_set(why, EINVAL, "--unix-socket-mode: '%s' is not of 0 to 0777", o->unix_mode);
+    s->unix_mode = (mode_t)mode;
+    return 0;
+}
+
+/* What needs no file: everything wrong here is wrong usage. */
 static int read_wishes(struct setup *s, const struct options *o, struct why *why)
 {
     struct wishes *w = &s->stage.wishes;
-    int faulty = w->dialect->faulty == FAULTY_NAN, label = 0, id_type = 0;
-    int r = read_numbers(s, o, why);
+    int label = 0, id_type = 0, r = read_numbers(s, o, why);
 
     if (r == 0)
-        r = parse_choice("faulty-values", o->faulty_values, "absent", "nan", &faulty, why);
+        r = parse_choice("faulty-values", o->faulty_values, "absent", "nan", &s->faulty, why);
     if (r == 0)
         r = parse_choice("hostname-label", o->hostname_label, "Hostname", "hostname", &label, why);
     if (r == 0)
@@ -116,6 +123,14 @@ static int read_wishes(struct setup *s, const struct options *o, struct why *why
                          why);
     if (r == 0)
         r = device_choice_parse(&w->devices, o->devices ? o->devices : "f", why);
+    if (r == 0 && o->log_level && log_level_find(o->log_level) < 0)
+        r = why_set(why, EINVAL,
+                    "--log-level: '%s' is not known; allowed: error, warn, info, debug",
+                    o->log_level);
+    if (r == 0 && o->log_level)
+        log_threshold = (enum log_level)log_level_find(o->log_level);
+    for (int i = 0; r == 0 && i < o->address_count; i++)
+        r = listen_check(o->addresses[i], why);
     find_hostname(s);
     w->hostname = s->hostname;
     w->hostname_label = o->hostname_label;
@@ -123,25 +138,23 @@ static int read_wishes(struct setup *s, const struct options *o, struct why *why
     w->pods = o->kubernetes;
     w->old_namespace = o->old_namespace;
     w->replace_blanks = o->replace_blanks;
-    w->faulty = faulty ? FAULTY_NAN : FAULTY_ABSENT;
-    return r;
+    return r < 0 ? r : read_mode(s, o, why);
 }
 
-static int read_setup(struct setup *s, const struct options *o, struct why *why)
+/* What comes from files. */
+static int read_files(struct setup *s, const struct options *o, struct why *why)
 {
-    int r = dialect_set_load(&s->dialects, o->schemas, why);
+    const struct dialect *d = dialect_find(&s->dialects, o->identity, why);
 
-    if (r < 0)
-        return r;
-    s->stage.wishes.dialect = dialect_find(&s->dialects, o->identity, why);
-    if (!s->stage.wishes.dialect)
+    if (!d)
         return -EINVAL;
+    s->stage.wishes.dialect = d;
+    s->stage.wishes.faulty = s->faulty < 0 ? (enum faulty_values)d->faulty
+                             : s->faulty   ? FAULTY_NAN
+                                           : FAULTY_ABSENT;
     s->stage.root = o->root;
     s->stage.counters_file = o->collectors;
-    r = read_wishes(s, o, why);
-    if (r == 0 && o->web_config)
-        r = web_config_load(&s->web, o->web_config, why);
-    return r;
+    return o->web_config ? web_config_load(&s->web, o->web_config, why) : 0;
 }
 
 /* --- listening ------------------------------------------------------------------------------- */
@@ -168,17 +181,14 @@ static int listen_all(struct server *server, const struct options *o, const stru
 }
 
 /* Plain, whatever the web config says: who may connect is a matter of its permissions. */
-static int listen_socket(struct server *server, const struct options *o, struct why *why)
+static int listen_socket(struct server *server, const struct options *o, const struct setup *s,
+                         struct why *why)
 {
-    char *end;
-    unsigned long mode = strtoul(o->unix_mode ? o->unix_mode : "0660", &end, 8);
     int fd, r;
 
     if (!o->unix_socket)
         return 0;
-    if (*end || mode > 0777)
-        return why_set(why, EINVAL, "--unix-socket-mode: '%s' is not of 0 to 0777", o->unix_mode);
-    fd = listen_unix(o->unix_socket, (mode_t)mode, o->unix_owner, why);
+    fd = listen_unix(o->unix_socket, s->unix_mode, o->unix_owner, why);
     if (fd < 0)
         return fd;
     r = server_add(server, fd, NULL, why);
@@ -212,66 +222,122 @@ static void wait_for_end(struct server *server, const sigset_t *signals)
     }
 }
 
-static int run(const struct options *o)
+/* Blocked before there are threads, so that none of them is interrupted. */
+static void block_signals(sigset_t *signals)
 {
-    struct setup setup = { 0 };
-    struct why why = { 0 };
-    struct stage *stage = NULL;
-    struct server *server = NULL;
-    sigset_t signals;
-    int r = read_setup(&setup, o, &why);
-
-    /* Blocked before there are threads, so that none of them is interrupted. */
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    sigemptyset(signals);
+    sigaddset(signals, SIGTERM);
+    sigaddset(signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+}
+
+static int serve(struct setup *setup, const struct options *o, struct stage *stage, struct why *why)
+{
+    const struct server_options options = { stage, setup->threads, setup->idle_seconds };
+    struct server *server;
+    sigset_t signals;
+    bool has_socket;
+    int r;
+
+    block_signals(&signals);
     allow_many_files();
-    if (r == 0 && !(stage = stage_new(&setup.stage, &why)))
-        r = -EINVAL;
-    if (r == 0) {
-        server = server_new(&(struct server_options){ stage, setup.threads, setup.idle_seconds });
-        r = server ? 0 : why_set(&why, ENOMEM, "out of memory");
-    }
+    server = server_new(&options);
+    r = server ? listen_socket(server, o, setup, why) : why_set(why, ENOMEM, "out of memory");
+    has_socket = r == 0 && o->unix_socket;
     if (r == 0)
-        r = listen_all(server, o, &setup, &why);
-    if (r == 0)
-        r = listen_socket(server, o, &why);
+        r = listen_all(server, o, setup, why);
     if (r == 0)
         wait_for_end(server, &signals);
-    else
-        log_line(LOG_ERROR, "%s", why_text(&why));
     if (server)
         server_stop(server, GRACE_SECONDS * NS_PER_S);
-    if (r == 0 && o->unix_socket)
+    if (has_socket)
         unlink(o->unix_socket);
+    return r;
+}
+
+static int run(struct setup *setup, const struct options *o, struct why *why)
+{
+    int r = read_files(setup, o, why);
+    struct stage *stage = r == 0 ? stage_new(&setup->stage, why) : NULL;
+
+    if (stage)
+        r = serve(setup, o, stage, why);
+    else
+        r = -EINVAL;
     stage_free(stage);
-    web_config_release(&setup.web);
-    dialect_set_release(&setup.dialects);
-    why_release(&why);
-    return r < 0 ? 1 : 0;
+    web_config_release(&setup->web);
+    return r;
+}
+
+/* --- what it says of itself ------------------------------------------------------------------ */
+
+static int usage(const struct why *why)
+{
+    fprintf(stderr, "fakegpu-exporter: %s; see 'fakegpu-exporter --help'\n", why_text(why));
+    return EXIT_USAGE;
+}
+
+static void print_identities(const struct dialect_set *set)
+{
+    for (int i = 0; i < set->count; i++)
+        printf("%-20s %-8s %s\n", set->items[i].name, set->items[i].address,
+               set->items[i].description);
+}
+
+static void print_schema(void)
+{
+    struct text out = TEXT_INIT;
+
+    dialect_schema(&out);
+    fputs(text_str(&out), stdout);
+    text_release(&out);
+}
+
+/* Whether that was all that was asked for. */
+static bool answer_at_once(const struct options *o, const struct dialect_set *dialects)
+{
+    if (o->help)
+        options_help();
+    else if (o->version)
+        printf("fakegpu-exporter %s\n", FAKEGPUFS_VERSION);
+    else if (o->schema)
+        print_schema();
+    else if (o->list_identities)
+        print_identities(dialects);
+    else
+        return false;
+    return true;
+}
+
+static int start(struct setup *setup, const struct options *o, struct why *why)
+{
+    int r = dialect_set_load(&setup->dialects, o->schemas, why);
+
+    if (r == 0 && answer_at_once(o, &setup->dialects))
+        return 0;
+    if (r == 0 && !dialect_is_known(&setup->dialects, o->identity, why))
+        return usage(why);
+    if (r == 0)
+        r = run(setup, o, why);
+    if (r < 0)
+        log_line(LOG_ERROR, "%s", why_text(why));
+    return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
 {
     struct options o = { .root = "/run/fakegpufs", .identity = "dcgm", .kubernetes = true };
+    struct setup setup = { .faulty = -1 };
     struct why why = { 0 };
     int r;
 
     log_program = "fakegpu-exporter";
-    if (options_read(&o, argc, argv, &why) < 0) {
+    if (options_read(&o, argc, argv, &why) < 0 || read_wishes(&setup, &o, &why) < 0)
         r = usage(&why);
-        why_release(&why);
-        return r;
-    }
-    if (o.help) {
-        options_help();
-        return 0;
-    }
-    if (o.version) {
-        printf("fakegpu-exporter %s\n", FAKEGPUFS_VERSION);
-        return 0;
-    }
-    return run(&o);
+    else
+        r = start(&setup, &o, &why);
+    dialect_set_release(&setup.dialects);
+    why_release(&why);
+    return r;
 }

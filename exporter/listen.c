@@ -87,15 +87,25 @@ static int listen_first(const struct addrinfo *list, bool every)
     return fd;
 }
 
+int listen_check(const char *address, struct why *why)
+{
+    char host[256], port[16];
+
+    if (split(address, host, port) == 0)
+        return 0;
+    return why_set(why, EINVAL, "'%s' is not an address; allowed: :PORT, HOST:PORT, [IPV6]:PORT",
+                   address);
+}
+
 int listen_tcp(const char *address, struct why *why)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *list;
     char host[256], port[16];
     int r;
 
-    if (split(address, host, port) < 0)
-        return why_set(why, EINVAL,
-                       "'%s' is not an address; allowed: :PORT, HOST:PORT, [IPV6]:PORT", address);
+    if (listen_check(address, why) < 0)
+        return -EINVAL;
+    split(address, host, port);
     r = getaddrinfo(*host ? host : NULL, port, &hints, &list);
     if (r != 0)
         return why_set(why, EADDRNOTAVAIL, "cannot listen on '%s': %s", address, gai_strerror(r));

@@ -17,6 +17,9 @@ struct why;
  */
 int listen_tcp(const char *address, struct why *why);
 
+/* Whether it is such an address. -EINVAL with a sentence. */
+int listen_check(const char *address, struct why *why);
+
 /* What the descriptor is bound to, as HOST:PORT. */
 void listen_name(int fd, char *buf, unsigned long size);
 

@@ -45,13 +45,13 @@ static const struct option_row rows[] = {
     FLAG_ROW("use-old-namespace", 'o', old_namespace, "DCGM_EXPORTER_USE_OLD_NAMESPACE", "labels of dcgm-exporter 1.x"),
     FLAG_ROW("no-hostname", 'n', no_hostname, "DCGM_EXPORTER_NO_HOSTNAME", "leave the hostname out"),
     TEXT_ROW("hostname-label", 0, hostname_label, "DCGM_EXPORTER_HOSTNAME_LABEL", "L", "what its label is called: Hostname or hostname"),
-    TEXT_ROW("devices", 'd', devices, "DCGM_EXPORTER_DEVICES_STR", "D", "f, g[:IDS] or i[:IDS]: which GPUs, which MIG instances (f)"),
+    TEXT_ROW("devices", 'd', devices, "DCGM_EXPORTER_DEVICES_STR", "D", "f, g[:IDS] or i[:IDS]: GPUs, MIG instances (f)"),
     TEXT_ROW("xid-count-window-size", 'x', xid_window_ms, "DCGM_EXPORTER_XID_COUNT_WINDOW_SIZE", "MS", "window of the Xid counts (300000)"),
     TEXT_ROW("clock-events-count-window-size", 0, clock_window_ms, "DCGM_EXPORTER_CLOCK_EVENTS_COUNT_WINDOW_SIZE", "MS", "the same of clock events (300000)"),
     FLAG_ROW("replace-blanks-in-model-name", 0, replace_blanks, "DCGM_EXPORTER_REPLACE_BLANKS_IN_MODEL_NAME", "dashes for blanks in modelName"),
-    TEXT_ROW("faulty-values", 0, faulty_values, "FAKEGPU_EXPORTER_FAULTY_VALUES", "V", "nan or absent, for readings that failed (as the identity)"),
+    TEXT_ROW("faulty-values", 0, faulty_values, "FAKEGPU_EXPORTER_FAULTY_VALUES", "V", "nan or absent, for readings that failed"),
     TEXT_ROW("web-config-file", 0, web_config, "DCGM_EXPORTER_WEB_CONFIG_FILE", "FILE", "TLS and users, as Prometheus' exporters have it"),
-    TEXT_ROW("unix-socket", 0, unix_socket, "UDS_SOCKET_PATH", "PATH", "listen there, too (with ENABLE_UDS=true by default on /tmp/…)"),
+    TEXT_ROW("unix-socket", 0, unix_socket, "UDS_SOCKET_PATH", "PATH", "listen there, too (with ENABLE_UDS=true: see the docs)"),
     TEXT_ROW("unix-socket-mode", 0, unix_mode, "UDS_SOCKET_MODE", "MODE", "its permissions (0660)"),
     TEXT_ROW("unix-socket-owner", 0, unix_owner, "UDS_SOCKET_OWNER", "U[:G]", "its owner"),
     TEXT_ROW("idle-timeout", 0, idle_timeout, "FAKEGPU_EXPORTER_IDLE_TIMEOUT", "S", "close connections that ask nothing for so long (120)"),
@@ -149,7 +149,8 @@ static void fill_getopt(struct option longs[ROWS + 1], char letters[ROWS * 3 + 2
         if (!rows[i].letter)
             continue;
         letters[at++] = rows[i].letter;
-        if (!flag)
+        letters[at++] = ':';
+        if (flag) /* as in -k=false */
             letters[at++] = ':';
     }
     letters[at] = '\0';
@@ -197,6 +198,8 @@ int options_read(struct options *o, int argc, char **argv, struct why *why)
             addresses_given = true;
             o->address_count = 0;
         }
+        if (optarg && row->kind == OPTION_FLAG && c < FIRST_LONG && *optarg++ != '=')
+            return why_set(why, EINVAL, "'%s': each option needs a - of its own", argv[optind - 1]);
         r = set_row(o, row, optarg);
         if (r < 0)
             return refuse(r, row->name, optarg, why);

@@ -165,10 +165,10 @@ static void add_help(struct text *out, const char *help, bool quotes)
             text_addn(out, help, 1);
 }
 
-static void add_sample(struct text *out, const struct family *f, const char *name, size_t length,
+static void add_sample(struct text *out, const struct family *f, size_t length,
                        const struct sample *s)
 {
-    text_addn(out, name, length);
+    text_addn(out, f->name, length);
     if (s->labels->count) {
         text_addn(out, "{", 1);
         text_addn(out, s->labels->text, s->labels->text_length);
@@ -179,12 +179,12 @@ static void add_sample(struct text *out, const struct family *f, const char *nam
     text_addn(out, "\n", 1);
 }
 
-static void add_samples(struct text *out, const struct family *f, const char *name)
+static void add_samples(struct text *out, const struct family *f)
 {
-    size_t length = strlen(name);
+    size_t length = strlen(f->name);
 
     for (size_t i = 0; i < f->count; i++)
-        add_sample(out, f, name, length, &f->samples[i]);
+        add_sample(out, f, length, &f->samples[i]);
 }
 
 void render_text(struct text *out, const struct family_set *set)
@@ -195,36 +195,33 @@ void render_text(struct text *out, const struct family_set *set)
         text_addf(out, "# HELP %s ", f->name);
         add_help(out, f->help, false);
         text_addf(out, "\n# TYPE %s %s\n", f->name, family_type_name(f->type));
-        add_samples(out, f, f->name);
+        add_samples(out, f);
     }
 }
 
 /* --- OpenMetrics ----------------------------------------------------------------------------- */
 
-/* Histograms and summaries of single numbers are none in OpenMetrics. */
-static const char *openmetrics_type(enum family_type type)
-{
-    return type == FAMILY_GAUGE || type == FAMILY_COUNTER ? family_type_name(type) : "unknown";
-}
-
+/*
+ * A sample is called the same in both formats: who asks for OpenMetrics, as Prometheus does, must find the
+ * names that the identity has. But a counter of OpenMetrics ends in _total; one that does not is of unknown
+ * type there, and so are histograms and summaries of single numbers.
+ */
 static void add_openmetrics(struct text *out, const struct family *f)
 {
-    bool counter = f->type == FAMILY_COUNTER;
-    size_t length = strlen(f->name), base = length;
-    struct text name = TEXT_INIT;
+    static const char total[] = "_total";
+    size_t length = strlen(f->name), tail = strlen(total);
+    bool counter = f->type == FAMILY_COUNTER && length > tail &&
+                   !strcmp(f->name + length - tail, total);
+    int base = (int)(counter ? length - tail : length);
 
-    if (counter && length > 6 && !strcmp(f->name + length - 6, "_total"))
-        base -= 6;
-    text_addn(&name, f->name, base);
-    text_addf(out, "# TYPE %s %s\n# HELP %s ", text_str(&name), openmetrics_type(f->type),
-              text_str(&name));
+    text_addf(out, "# TYPE %.*s %s\n# HELP %.*s ", base, f->name,
+              counter                   ? "counter"
+              : f->type == FAMILY_GAUGE ? "gauge"
+                                        : "unknown",
+              base, f->name);
     add_help(out, f->help, true);
     text_add(out, "\n");
-    if (counter)
-        text_add(&name, "_total");
-    out->failed |= name.failed;
-    add_samples(out, f, text_str(&name));
-    text_release(&name);
+    add_samples(out, f);
 }
 
 void render_openmetrics(struct text *out, const struct family_set *set)

@@ -12,7 +12,7 @@
 /* Prometheus' text format, version 0.0.4. Out of memory is in out->failed. */
 void render_text(struct text *out, const struct family_set *set);
 
-/* OpenMetrics 1.0: counters end in _total, and the text in # EOF. */
+/* OpenMetrics 1.0, with the same names of samples. */
 void render_openmetrics(struct text *out, const struct family_set *set);
 
 /* Appends a number as `format` says. */

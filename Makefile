@@ -38,6 +38,7 @@ TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
 SCRIPTS     := $(sort $(wildcard tests/*.t))
+BENCH_SCRIPTS := $(sort $(wildcard tests/bench_*.sh))
 # These need packages that no distribution has: see check-clients.
 CLIENT_TESTS := $(sort $(wildcard tests/clients/*.t))
 SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml \
@@ -288,9 +289,14 @@ run-fuzzers: $(call programs,$(FUZZ_SRCS))
 	exit $$failed
 
 .PHONY: bench
-bench: all $(call programs,$(BENCH_SRCS)) ## build and run every benchmark
-	@$(if $(BENCH_SRCS),,echo 'there are no benchmarks yet';) \
-	for program in $(call programs,$(BENCH_SRCS)); do $$program || exit; done
+bench: $(call with_apt,deps-bench) ## install what benchmarks need, build, run every one
+	$(SUBMAKE) run-benches
+
+.PHONY: run-benches
+run-benches: all $(call programs,$(BENCH_SRCS))
+	@for program in $(call programs,$(BENCH_SRCS)) $(BENCH_SCRIPTS); do \
+	    BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' $$program || exit; \
+	done
 
 # --- Format -----------------------------------------------------------------
 
@@ -318,6 +324,7 @@ BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fus
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
               curl openssl prometheus python3-prometheus-client
 CLIENT_PKGS := python3-venv tmux libncursesw6
+BENCH_PKGS := curl wrk nginx-light|nginx
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format
 
@@ -332,6 +339,10 @@ deps-test: ## the same for building and testing
 .PHONY: deps-clients
 deps-clients: ## the same for building, testing and running other people's programs
 	$(call install_missing,$(BUILD_PKGS) $(TEST_PKGS) $(CLIENT_PKGS))
+
+.PHONY: deps-bench
+deps-bench: ## the same for building and measuring
+	$(call install_missing,$(BUILD_PKGS) $(BENCH_PKGS))
 
 .PHONY: deps-dev
 deps-dev: ## the same for building, testing, fuzzing and formatting

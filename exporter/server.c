@@ -25,9 +25,9 @@
 enum {
     ENDPOINTS_MAX = 32,
     CONNECTIONS_MAX = 8192,
-    MEMORY_PER_CONNECTION = 16 << 10, /* bounds what a request may have in headers */
-    FIRST_SECONDS = 10,               /* for the first request to come */
-    ANSWER_SECONDS = 30,              /* for an answer to be taken */
+    MEMORY_PER_CONNECTION = 8 << 10, /* bounds what a request may have in headers */
+    FIRST_SECONDS = 10,              /* for the first request to come */
+    ANSWER_SECONDS = 30,             /* for an answer to be taken */
 };
 
 /* A connection. It is at one of these, since then. */

@@ -133,7 +133,7 @@ for line in open("/proc/%s/status" % sys.argv[2]):
 END
 )
 row 'idle connections held, of 1000' "$held" '' 'least 1000' ''
-row '    resident with them' "$resident" MB 'most 10' ''
+row '    resident with them' "$resident" MB '' ''
 stop_exporter
 
 # --- A thousand GPUs --------------------------------------------------------

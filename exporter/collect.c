@@ -142,6 +142,14 @@ static int64_t next_number(char **line)
     return strtoll(next_word(line), NULL, 10);
 }
 
+/* The number of an instance, -1 for none. */
+static int next_instance(char **line)
+{
+    const char *word = next_word(line);
+
+    return *word ? atoi(word) : -1;
+}
+
 static const char *keep(struct arena *arena, const char *text)
 {
     return *text ? arena_strndup(arena, text, strlen(text)) : "";
@@ -221,6 +229,7 @@ static int read_processes(struct collector *c, struct view_gpu *gpus, int gpu_co
         p->namespace = keep(&c->arena, next_word(&line));
         p->pod = keep(&c->arena, next_word(&line));
         p->container = keep(&c->arena, next_word(&line));
+        p->gi = next_instance(&line);
     }
     qsort(list, count, sizeof(*list), by_gpu);
     for (size_t i = 0; i < count; i++) {

@@ -52,28 +52,31 @@ static bool has_pod(const struct view_process *p)
     return *p->namespace || *p->pod || *p->container;
 }
 
-/* One for each container that uses the GPU; its processes are added up. At least one. */
-static void add_pods(struct exposing *x, const struct view_gpu *gpu)
+/* One for each container that uses the GPU, or this instance of it; processes are added up. At least one. */
+static void add_pods(struct exposing *x, const struct view_gpu *gpu,
+                     const struct view_instance *instance)
 {
     size_t first = x->entities.count, k;
     struct entity *items = x->entities.items;
 
-    for (int i = 0; i < gpu->process_count; i++) {
+    for (int i = 0; x->pods && i < gpu->process_count; i++) {
         const struct view_process *p = &gpu->processes[i];
 
-        if (!has_pod(p))
+        if (!has_pod(p) || (instance && p->gi != instance->gi))
             continue;
         for (k = first; k < x->entities.count && !is_same_pod(items[k].pod, p); k++)
             continue;
         if (k == x->entities.count)
-            items[x->entities.count++] = (struct entity){ .gpu = gpu, .pod = p };
+            items[x->entities.count++] = (struct entity){ .gpu = gpu,
+                                                          .instance = instance,
+                                                          .pod = p };
         items[k].memory_bytes += p->memory_bytes;
         items[k].utilization_percent += p->utilization_percent;
     }
     for (k = first; k < x->entities.count; k++)
         items[k].shared = x->entities.count - first > 1;
     if (x->entities.count == first)
-        items[x->entities.count++] = (struct entity){ .gpu = gpu };
+        items[x->entities.count++] = (struct entity){ .gpu = gpu, .instance = instance };
 }
 
 static void add_instances(struct exposing *x, const struct view_gpu *gpu)
@@ -82,12 +85,10 @@ static void add_instances(struct exposing *x, const struct view_gpu *gpu)
 
     for (int i = 0; i < gpu->instance_count; i++)
         if (c->mode == DEVICES_FLEX || is_chosen(c, gpu->instances[i].gi))
-            x->entities.items[x->entities.count++] = (struct entity){
-                .gpu = gpu, .instance = &gpu->instances[i]
-            };
+            add_pods(x, gpu, &gpu->instances[i]);
 }
 
-static void add_entities(struct exposing *x, const struct view_gpu *gpu, bool pods, bool instances)
+static void add_entities(struct exposing *x, const struct view_gpu *gpu, bool instances)
 {
     const struct device_choice *c = &x->wishes->devices;
 
@@ -95,20 +96,19 @@ static void add_entities(struct exposing *x, const struct view_gpu *gpu, bool po
         add_instances(x, gpu);
     else if (c->mode == DEVICES_INSTANCES || (c->mode == DEVICES_GPUS && !is_chosen(c, gpu->index)))
         return;
-    else if (pods)
-        add_pods(x, gpu);
     else
-        x->entities.items[x->entities.count++] = (struct entity){ .gpu = gpu };
+        add_pods(x, gpu, NULL);
 }
 
 int entities_make(struct exposing *x)
 {
     const struct dialect *d = x->wishes->dialect;
     bool instances = dialect_has(d, VARIABLE_GI) || dialect_has(d, VARIABLE_GI_PROFILE);
-    bool pods = x->wishes->pods &&
-                (dialect_has(d, VARIABLE_POD) || dialect_has(d, VARIABLE_NAMESPACE) ||
-                 dialect_has(d, VARIABLE_CONTAINER));
     size_t room = 1;
+
+    x->pods = x->wishes->pods &&
+              (dialect_has(d, VARIABLE_POD) || dialect_has(d, VARIABLE_NAMESPACE) ||
+               dialect_has(d, VARIABLE_CONTAINER));
 
     for (int i = 0; i < x->view->gpu_count; i++)
         room += 1 + (size_t)x->view->gpus[i].process_count +
@@ -117,7 +117,7 @@ int entities_make(struct exposing *x)
     if (!x->entities.items)
         return -ENOMEM;
     for (int i = 0; i < x->view->gpu_count; i++)
-        add_entities(x, &x->view->gpus[i], pods, instances);
+        add_entities(x, &x->view->gpus[i], instances);
     for (size_t i = 0; i < x->entities.count; i++) {
         x->entities.items[i].labels = entity_labels(x, &x->entities.items[i], NULL);
         if (!x->entities.items[i].labels)
@@ -388,33 +388,34 @@ static bool is_memory(enum metric id)
            id == METRIC_MEMORY_RESERVED || id == METRIC_MEMORY_USED_RATIO;
 }
 
-/* An instance's part of the memory. The GPU's is in use by all of them alike: the driver does not say whose. */
-static int read_instance_memory(const struct entity *e, enum metric id, int64_t *value)
+/* What the processes on an instance use, all of them or those of one container. */
+static int64_t instance_used(const struct entity *e)
 {
-    int64_t total, used, part = e->instance->memory_bytes;
-    int r = metric_read(&e->gpu->sample, METRIC_MEMORY_TOTAL, &total);
+    int64_t used = 0;
 
-    if (r == 0)
-        r = metric_read(&e->gpu->sample, METRIC_MEMORY_USED, &used);
-    if (r < 0)
-        return r;
-    used = total ? (int64_t)((double)used / (double)total * (double)part) : 0;
+    if (e->shared)
+        return e->memory_bytes;
+    for (int i = 0; i < e->gpu->process_count; i++)
+        if (e->gpu->processes[i].gi == e->instance->gi)
+            used += e->gpu->processes[i].memory_bytes;
+    return used;
+}
+
+static int64_t instance_memory(const struct entity *e, enum metric id)
+{
+    int64_t total = e->instance->memory_bytes, used = instance_used(e);
+
     switch ((int)id) {
     case METRIC_MEMORY_TOTAL:
-        *value = part;
-        return 0;
+        return total;
     case METRIC_MEMORY_USED:
-        *value = used;
-        return 0;
+        return used;
     case METRIC_MEMORY_FREE:
-        *value = part - used;
-        return 0;
+        return total - used;
     case METRIC_MEMORY_RESERVED:
-        *value = 0;
         return 0;
     default:
-        *value = part ? (int64_t)((double)used / (double)part * 1e6) : 0;
-        return 0;
+        return total ? (int64_t)((double)used / (double)total * 1e6) : 0;
     }
 }
 
@@ -434,5 +435,7 @@ int entity_read(const struct entity *e, enum metric id, int64_t *value)
         return r;
     if (is_absent_with_mig(id) || (!e->instance && is_memory(id)))
         return -ENODATA;
-    return e->instance && is_memory(id) ? read_instance_memory(e, id, value) : r;
+    if (r == 0 && e->instance && is_memory(id))
+        *value = instance_memory(e, id);
+    return r;
 }

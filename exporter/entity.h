@@ -29,6 +29,7 @@ struct exposing {
     const struct counter_list *counters; /* may be NULL */
     struct family_set *set;
     struct entity_list entities;
+    bool pods; /* whether the identity and the wishes ask for them */
 };
 
 /* Finds the entities and makes their labels. 0 or -ENOMEM. */

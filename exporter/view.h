@@ -21,6 +21,7 @@ struct why;
 /* A workload on one GPU. Texts are "" where it has none. */
 struct view_process {
     int gpu;
+    int gi; /* the MIG GPU instance it runs on; -1: the GPU as a whole */
     int64_t pid, memory_bytes, utilization_percent;
     const char *workload, *namespace, *pod, *container;
 };

@@ -209,6 +209,13 @@ is "$(series '^DCGM_FI_DEV_FB_FREE\{gpu="1"' | sed -E 's/.*(GPU_I_PROFILE="[^"]*
     'GPU_I_PROFILE="1g.5gb",GPU_I_ID="7" 4864
 GPU_I_PROFILE="3g.20gb",GPU_I_ID="1" 19968' 'each instance has its memory' ||
     diag "$(series '^DCGM_FI_DEV_FB_FREE\{gpu="1"')"
+mkdir "$mnt/workloads/sliced"
+put "$mnt/workloads/sliced/devices" 1:1
+put "$mnt/workloads/sliced/memory" 2GiB
+put "$mnt/workloads/sliced/namespace" default
+put "$mnt/workloads/sliced/pod" sliced-0
+like "$(series '^DCGM_FI_DEV_FB_USED\{gpu="1".*GPU_I_ID="1"')" 'namespace="default",pod="sliced-0"\} 2048$' 'a pod on an instance has it, with its memory'
+is "$(series '^DCGM_FI_DEV_FB_USED\{gpu="1".*GPU_I_ID="7"' | grep -c namespace)" 0 'and not the other one'
 is "$(series '^DCGM_FI_DEV_POWER_USAGE\{gpu="1"' | sed 's/.* //' | uniq | wc -l)" 1 'instances show the power of their GPU'
 is "$(series '^DCGM_FI_DEV_GPU_UTIL' | wc -l)" 1 'and no utilization'
 is "$(lint)" '' 'promtool finds nothing wrong with it'

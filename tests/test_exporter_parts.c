@@ -203,9 +203,9 @@ static struct view make_view(void)
         gpus[i].sample.value[METRIC_UTILIZATION_GPU] = 79999; /* 79.999 %: files say 80 */
         gpus[i].sample.value[METRIC_MEMORY_USED] = 2047 * INT64_C(1048576) + 1048575;
     }
-    processes[0] = (struct view_process){ 0, 1, 1 << 20, 10, "a", "ns", "p", "c" };
-    processes[1] = (struct view_process){ 0, 2, 2 << 20, 20, "b", "ns", "p", "c" };
-    processes[2] = (struct view_process){ 0, 3, 4 << 20, 30, "d", "ns", "q", "c" };
+    processes[0] = (struct view_process){ 0, -1, 1, 1 << 20, 10, "a", "ns", "p", "c" };
+    processes[1] = (struct view_process){ 0, -1, 2, 2 << 20, 20, "b", "ns", "p", "c" };
+    processes[2] = (struct view_process){ 0, -1, 3, 4 << 20, 30, "d", "ns", "q", "c" };
     gpus[0].processes = processes;
     gpus[0].process_count = 3;
     return (struct view){ .generation = 7, .gpus = gpus, .gpu_count = 2 };

@@ -33,16 +33,20 @@ VERSION      := 0.1.0
 SIM_SRCS    := $(sort $(wildcard sim/*.c))
 FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c fusefs/cli/*.c))
 NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
+EXPORTER_SRCS := $(sort $(wildcard exporter/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
 SCRIPTS     := $(sort $(wildcard tests/*.t))
+BENCH_SCRIPTS := $(sort $(wildcard tests/bench_*.sh))
 # These need packages that no distribution has: see check-clients.
 CLIENT_TESTS := $(sort $(wildcard tests/clients/*.t))
-SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml))
+SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml \
+                 schemas/identities/*.yaml schemas/counters/*.csv))
 
 # Not built in: for people and their editors.
-EXAMPLES    := $(sort $(wildcard schemas/examples/*.yaml)) schemas/config.schema.json
+EXAMPLES    := $(sort $(wildcard schemas/examples/*.yaml)) schemas/config.schema.json \
+               schemas/identity.schema.json
 
 comma       := ,
 objects      = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -53,7 +57,10 @@ LIBFUSEFS   := $(BUILD)/libfusefs.a
 SIM_OBJS    := $(call objects,$(SIM_SRCS)) $(if $(SIM_SRCS),$(BUILD)/schemas.o)
 FUSEFS_OBJS := $(call objects,$(FUSEFS_SRCS))
 FUSEFS_MAIN := $(BUILD)/fusefs/fakegpufs.o
-PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs)
+EXPORTER_OBJS := $(call objects,$(EXPORTER_SRCS))
+EXPORTER_MAIN := $(BUILD)/exporter/exporter.o
+LIBEXPORTER := $(BUILD)/libexporter.a
+PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs) $(if $(EXPORTER_SRCS),$(BUILD)/fakegpu-exporter)
 LIBNVML     := $(if $(NVML_SRCS),$(BUILD)/libnvidia-ml.so.1)
 # What the library shares with the daemon, built again so that it can be loaded anywhere.
 PIC_SRCS    := $(NVML_SRCS) fusefs/reader.c fusefs/snapshot.c sim/metric.c sim/unit.c sim/text.c sim/why.c
@@ -61,7 +68,7 @@ PIC_OBJS    := $(patsubst %.c,$(BUILD)/pic/%.o,$(PIC_SRCS))
 PAGES       := $(if $(FUSEFS_SRCS),$(BUILD)/pages)
 LIBRARIES   := $(if $(NVML_SRCS),$(LIBNVML) $(BUILD)/libnvidia-ml.so)
 TAP         := $(BUILD)/tests/tap.o
-OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(TAP) \
+OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(TAP) \
                $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS)) $(PIC_OBJS)
 
 # --- Flags ------------------------------------------------------------------
@@ -72,6 +79,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-contract=off \
             -D_GNU_SOURCE -DFAKEGPUFS_VERSION='"$(VERSION)"' -I. $(CPPFLAGS) $(CFLAGS)
 LIBS     := -lyaml -lm -lfuse3 -lseccomp -lpthread
+EXPORTER_LIBS := -lyaml -lm -lmicrohttpd -ldeflate -lcrypt -lpthread
 
 # Of debugging information only what a backtrace needs: the library is loaded into others.
 PIC_FLAGS = -fPIC -ffunction-sections -fdata-sections $(if $(filter -g%,$(CFLAGS)),-g1)
@@ -90,6 +98,10 @@ $(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
+$(BUILD)/fakegpu-exporter: $(EXPORTER_MAIN) $(LIBEXPORTER) $(LIBFUSEFS) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(EXPORTER_LIBS)
+
 $(LIBSIM): $(SIM_OBJS) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(SIM_OBJS)
@@ -103,6 +115,11 @@ $(LIBFUSEFS): $(filter-out $(FUSEFS_MAIN),$(FUSEFS_OBJS)) $(BUILD)/stamp/sources
 $(PAGES): $(BUILD)/fakegpufs
 	$(call say,PAGES)
 	$(Q)rm -rf $@ && $< help --pages $@
+
+# The exporter without its main, for tests.
+$(LIBEXPORTER): $(filter-out $(EXPORTER_MAIN),$(EXPORTER_OBJS)) $(BUILD)/stamp/sources
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # Only what its functions reach is kept, and only their names are visible.
 $(LIBNVML): $(PIC_OBJS) mocknvml/exports.map $(BUILD)/stamp/sources
@@ -152,6 +169,11 @@ $(BUILD)/tests/test_nvml_files: $(BUILD)/tests/test_nvml_files.o $(TAP) $(PIC_OB
 	$(Q)$(LINK) $(foreach f,metric_read reader_gpu reader_node reader_history reader_text reader_write reader_open_file,-Wl$(comma)--wrap=$(f)) \
 	    -o $@ $^ -lpthread -lm
 
+# Tests of the exporter's parts.
+$(BUILD)/tests/test_exporter_%: $(BUILD)/tests/test_exporter_%.o $(TAP) $(LIBEXPORTER) $(LIBFUSEFS) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(EXPORTER_LIBS)
+
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
@@ -168,7 +190,7 @@ $(BUILD)/stamp/$(1): FORCE
 	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || echo '$(subst ','\'',$(2))' >$$@
 endef
 $(eval $(call stamp,flags,$(COMPILE) $(PIC_FLAGS) $(LDFLAGS)))
-$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(PIC_SRCS)))
+$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PIC_SRCS)))
 $(eval $(call stamp,schemas,$(SCHEMAS)))
 
 $(BUILD)/stamp/headers:
@@ -290,9 +312,14 @@ run-fuzzers: $(call programs,$(FUZZ_SRCS))
 	exit $$failed
 
 .PHONY: bench
-bench: all $(call programs,$(BENCH_SRCS)) ## build and run every benchmark
-	@$(if $(BENCH_SRCS),,echo 'there are no benchmarks yet';) \
-	for program in $(call programs,$(BENCH_SRCS)); do $$program || exit; done
+bench: $(call with_apt,deps-bench) ## install what benchmarks need, build, run every one
+	$(SUBMAKE) run-benches
+
+.PHONY: run-benches
+run-benches: all $(call programs,$(BENCH_SRCS))
+	@for program in $(call programs,$(BENCH_SRCS)) $(BENCH_SCRIPTS); do \
+	    BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' $$program || exit; \
+	done
 
 # --- Format -----------------------------------------------------------------
 
@@ -315,10 +342,12 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 
 # Debian's names; of a|b|c any one will do, and the first that apt knows is installed.
 # docs/dependencies.md says what each is for.
-BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev
+BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev \
+              libmicrohttpd-dev libdeflate-dev libcrypt-dev
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
-              groff-base zsh fish patch
+              groff-base zsh fish patch curl openssl prometheus python3-prometheus-client
 CLIENT_PKGS := python3-venv tmux libncursesw6
+BENCH_PKGS := curl wrk nginx-light|nginx
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format
 
@@ -333,6 +362,10 @@ deps-test: ## the same for building and testing
 .PHONY: deps-clients
 deps-clients: ## the same for building, testing and running other people's programs
 	$(call install_missing,$(BUILD_PKGS) $(TEST_PKGS) $(CLIENT_PKGS))
+
+.PHONY: deps-bench
+deps-bench: ## the same for building and measuring
+	$(call install_missing,$(BUILD_PKGS) $(BENCH_PKGS))
 
 .PHONY: deps-dev
 deps-dev: ## the same for building, testing, fuzzing and formatting
@@ -385,7 +418,7 @@ install: all ## install into $(DESTDIR)$(PREFIX)
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` put there
-	$(Q)rm -f '$(BINDIR)/fakegpufs' '$(SHAREDIR)'/man/man1/fakegpufs.1 '$(SHAREDIR)'/man/man1/fakegpufs-*.1 \
+	$(Q)rm -f '$(BINDIR)/fakegpufs' '$(BINDIR)/fakegpu-exporter' '$(SHAREDIR)'/man/man1/fakegpufs.1 '$(SHAREDIR)'/man/man1/fakegpufs-*.1 \
 	    '$(SHAREDIR)/bash-completion/completions/fakegpufs' '$(SHAREDIR)/zsh/site-functions/_fakegpufs' \
 	    '$(SHAREDIR)/fish/vendor_completions.d/fakegpufs.fish'
 	$(Q)rm -rf '$(DATADIR)' '$(LIBDIR)'

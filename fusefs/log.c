@@ -12,6 +12,7 @@
 #include "sim/text.h"
 
 enum log_level log_threshold = LOG_INFO;
+const char *log_program = "fakegpufs";
 
 static const char *const names[] = { "error", "warn", "info", "debug" };
 static const char *const prefixes[] = { "error: ", "warning: ", "", "debug: " };
@@ -31,7 +32,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 
     if (level > log_threshold)
         return;
-    text_addf(&line, "fakegpufs: %s", prefixes[level]);
+    text_addf(&line, "%s: %s", log_program, prefixes[level]);
     va_start(ap, fmt);
     text_vaddf(&line, fmt, ap);
     va_end(ap);

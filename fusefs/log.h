@@ -11,6 +11,9 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 /* Lines below this level are left out. Set once at start. */
 extern enum log_level log_threshold;
 
+/* What a line begins with: fakegpufs unless set at start. */
+extern const char *log_program;
+
 /* The level of that name (error, warn, info, debug), or -1. */
 int log_level_find(const char *name);
 

@@ -14,6 +14,7 @@ const struct node_def *const node_tables[] = {
     sys_nodes,
     k8s_nodes,
     gpu_nodes,
+    inventory_nodes,
     board_nodes,
     history_nodes,
     tuning_nodes,

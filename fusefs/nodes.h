@@ -8,16 +8,17 @@
 
 #include "fusefs/node.h"
 
-extern const struct node_def dev_nodes[];      /* dev/ */
-extern const struct node_def proc_nodes[];     /* proc/ */
-extern const struct node_def sys_nodes[];      /* sys/ */
-extern const struct node_def k8s_nodes[];      /* k8s/ */
-extern const struct node_def gpu_nodes[];      /* gpus/ */
-extern const struct node_def board_nodes[];    /* gpus/: tables */
-extern const struct node_def history_nodes[];  /* gpus/, history: what was */
-extern const struct node_def tuning_nodes[];   /* gpus/: more control files */
-extern const struct node_def workload_nodes[]; /* workloads/ */
-extern const struct node_def control_nodes[];  /* control/, events, kmsg, snapshot, usr/ */
+extern const struct node_def dev_nodes[];       /* dev/ */
+extern const struct node_def proc_nodes[];      /* proc/ */
+extern const struct node_def sys_nodes[];       /* sys/ */
+extern const struct node_def k8s_nodes[];       /* k8s/ */
+extern const struct node_def gpu_nodes[];       /* gpus/ */
+extern const struct node_def board_nodes[];     /* gpus/: tables */
+extern const struct node_def history_nodes[];   /* gpus/, history: what was */
+extern const struct node_def tuning_nodes[];    /* gpus/: more control files */
+extern const struct node_def workload_nodes[];  /* workloads/ */
+extern const struct node_def control_nodes[];   /* control/, events, kmsg, snapshot, usr/ */
+extern const struct node_def inventory_nodes[]; /* gpus/: what they are, who uses them */
 
 /* Reads a configuration and makes the node so; the effective one is kept in host->config. */
 int config_apply_text(struct sim *sim, const struct host *host, const char *text, const char *name,

@@ -1,5 +1,5 @@
 /*
- * Per-GPU nodes: identity, live metrics, control files, processes.
+ * Per-GPU nodes: live metrics, control files, MIG.
  *
  * A show renders one generation and never touches the world; a store validates, then asks the simulator.
  * Neither knows about FUSE.
@@ -15,110 +15,7 @@
 
 #include "fusefs/errors.h"
 #include "fusefs/nodes.h"
-#include "fusefs/process.h"
 #include "sim/runs.h"
-
-/* --- identity -------------------------------------------------------------------------------- */
-
-/* The GPU system processor, and with it a firmware, came with Turing. */
-static bool has_gsp(const struct gpu_model *m)
-{
-    return atof(m->compute_capability) >= 7.5;
-}
-
-static int show_identity(const struct node_ctx *cx, struct text *out)
-{
-    const struct gpu_plan *p = cx->plan;
-    const struct gpu_model *m = cx->model;
-    const struct node_plan *n = &cx->world->node_plan;
-    const char *text = NULL;
-
-    switch ((enum identity)cx->def->arg) {
-    case IDENTITY_UUID:
-        text = p->uuid;
-        break;
-    case IDENTITY_NAME:
-        text = m->product;
-        break;
-    case IDENTITY_BRAND:
-        text = m->brand;
-        break;
-    case IDENTITY_SERIAL:
-        text = p->serial;
-        break;
-    case IDENTITY_BOARD_PART_NUMBER:
-        text = m->board_part_number;
-        break;
-    case IDENTITY_GPU_PART_NUMBER:
-        text = m->gpu_part_number;
-        break;
-    case IDENTITY_ARCHITECTURE:
-        text = m->architecture;
-        break;
-    case IDENTITY_COMPUTE_CAPABILITY:
-        text = m->compute_capability;
-        break;
-    case IDENTITY_VBIOS_VERSION:
-        text = m->vbios;
-        break;
-    case IDENTITY_INFOROM_IMAGE_VERSION:
-        text = m->inforom.image;
-        break;
-    case IDENTITY_INFOROM_OEM_VERSION:
-        text = m->inforom.oem;
-        break;
-    case IDENTITY_INFOROM_ECC_VERSION:
-        text = m->inforom.ecc;
-        break;
-    case IDENTITY_INFOROM_POWER_VERSION:
-        text = m->inforom.power;
-        break;
-    case IDENTITY_GSP_FIRMWARE_VERSION:
-        text = has_gsp(m) ? n->driver_version : "";
-        break;
-    case IDENTITY_DRIVER_VERSION:
-        text = n->driver_version;
-        break;
-    case IDENTITY_NVML_VERSION:
-        text = n->nvml_version;
-        break;
-    case IDENTITY_CUDA_VERSION:
-        text = n->cuda_version;
-        break;
-    case IDENTITY_INDEX:
-        text_addf(out, "%d\n", cx->gpu);
-        return 0;
-    case IDENTITY_MINOR_NUMBER:
-        text_addf(out, "%d\n", p->minor);
-        return 0;
-    case IDENTITY_BUS_ID:
-        text_addf(out, "%08X:%02X:%02X.%X\n", p->domain, p->bus, p->device, p->function);
-        return 0;
-    case IDENTITY_PCI_DEVICE_ID:
-        text_addf(out, "0x%04X10DE\n", (unsigned)m->pci.device_id);
-        return 0;
-    case IDENTITY_PCI_SUBSYSTEM_ID:
-        text_addf(out, "0x%04X10DE\n", (unsigned)m->pci.subsystem_id);
-        return 0;
-    case IDENTITY_CUDA_CORES:
-        text_addf(out, "%" PRId64 "\n", m->cuda_cores);
-        return 0;
-    case IDENTITY_MULTIPROCESSORS:
-        text_addf(out, "%" PRId64 "\n", m->multiprocessors);
-        return 0;
-    case IDENTITY_MEMORY_BUS_WIDTH_BITS:
-        text_addf(out, "%" PRId64 "\n", m->memory.bus_width_bits);
-        return 0;
-    case IDENTITY_INFOROM_CHECKSUM:
-    case IDENTITY_INFOROM_VALID:
-    case IDENTITY_COUNT:
-        return -ENODATA;
-    }
-    if (!text || !*text)
-        return -ENODATA;
-    text_addf(out, "%s\n", text);
-    return 0;
-}
 
 /* --- metrics --------------------------------------------------------------------------------- */
 
@@ -160,42 +57,6 @@ static int show_sample(const struct node_ctx *cx, struct text *out)
             unit_show(out, metric_infos[id].unit, value);
         else
             text_add(out, "NaN");
-        text_add(out, "\n");
-    }
-    return 0;
-}
-
-/* --- processes ------------------------------------------------------------------------------- */
-
-static void add_word(struct text *out, const char *word)
-{
-    text_addf(out, " %s", *word ? word : "-");
-}
-
-static int show_processes(const struct node_ctx *cx, struct text *out)
-{
-    const struct world *w = cx->world;
-
-    if (gpu_has(cx->g, CONDITION_LOST))
-        return -ENODEV;
-    text_add(out,
-             "# pid memory_bytes utilization_percent workload namespace pod container gi ci\n");
-    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
-        const struct share *share = &world_shares(w)[s];
-        const struct workload *work = &world_workloads(w)[share->run];
-
-        if (share->gpu != cx->gpu || world_runs(w)[share->run].state != RUN_RUNNING)
-            continue;
-        text_addf(out, "%d %" PRId64 " ", process_id(work), share->memory_bytes);
-        unit_show(out, UNIT_PERCENT, (int64_t)share->utilization_percent);
-        add_word(out, work->name);
-        add_word(out, work->namespace);
-        add_word(out, work->pod);
-        add_word(out, work->container);
-        if (share->gi < 0)
-            text_add(out, " - -");
-        else
-            text_addf(out, " %d %d", share->gi, share->ci);
         text_add(out, "\n");
     }
     return 0;
@@ -587,8 +448,6 @@ static int show_index_link(const struct node_ctx *cx, struct text *out)
 #define CONTROL_ROW(name, fn) { "gpus/%i/control/" name, 0644, show_##fn, store_##fn, 0, NODE_CONTROL, NULL }
 
 const struct node_def gpu_nodes[] = {
-#define IDENTITY(id, file, ...) { "gpus/%i/identity/" file, 0444, show_identity, NULL, IDENTITY_##id, 0, NULL },
-#include "sim/metrics.def"
 #define METRIC(id, file, ...) { "gpus/%i/metrics/" file, 0444, show_metric, NULL, METRIC_##id, 0, NULL },
 #include "sim/metrics.def"
     PIN_ROW("utilization_gpu_percent", UTILIZATION_GPU),
@@ -610,7 +469,6 @@ const struct node_def gpu_nodes[] = {
     CONTROL_ROW("mig_mode", mig_mode),
     CONTROL_ROW("accounting_mode", accounting_mode),
     { "gpus/%i/control/last_error", 0444, show_last_error, NULL, 0, 0, NULL },
-    { "gpus/%i/processes", 0444, show_processes, NULL, 0, 0, NULL },
     { "gpus/%i/sample", 0444, show_sample, NULL, 0, 0, NULL },
     { "gpus/%i/mig/profiles", 0444, show_mig_profiles, NULL, 0, 0, has_mig },
     { "gpus/%i/mig/instances", 0644, show_mig_instances, store_mig_instances, 0, NODE_CONTROL, has_mig },

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -202,6 +203,29 @@ int reader_open_file(struct reader *r, const char *path)
     int fd = openat(r->root, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     return fd < 0 ? -errno : fd;
+}
+
+/* --- which mount it is ----------------------------------------------------------------------- */
+
+/* Its device number, without a word to its daemon. */
+static int mount_device(int dir, const char *path, unsigned *major, unsigned *minor)
+{
+    struct statx st;
+
+    if (statx(dir, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0)
+        return -errno;
+    *major = st.stx_dev_major;
+    *minor = st.stx_dev_minor;
+    return 0;
+}
+
+bool reader_is_current(struct reader *r, const char *root)
+{
+    unsigned here[2], there[2];
+
+    return mount_device(r->root, "", &here[0], &here[1]) == 0 &&
+           mount_device(AT_FDCWD, root, &there[0], &there[1]) == 0 && here[0] == there[0] &&
+           here[1] == there[1];
 }
 
 /* --- opening --------------------------------------------------------------------------------- */

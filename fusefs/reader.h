@@ -24,6 +24,12 @@ struct reader;
 int reader_open(struct reader **reader, const char *root);
 void reader_close(struct reader *reader);
 
+/*
+ * Whether `root` still leads to the mount that was opened. One that was detached serves on while somebody has a
+ * file of it open: who keeps a reader must ask now and then, or he keeps the old one alive. Cheap.
+ */
+bool reader_is_current(struct reader *reader, const char *root);
+
 struct reader_node {
     uint64_t generation;
     uint64_t plan_version; /* changes when GPUs, identities or the configuration do */

@@ -6,7 +6,7 @@
 #                randomness but its own streams
 #     fusefs/    its own and sim's; reader.[ch], the outside view, knows no state of sim
 #     mocknvml/  its own, fusefs/reader.h and the metric registry: sim/metric.h, sim/unit.h
-#     exporter/  the same
+#     exporter/  the same, the log, and sim's tools: texts, arenas, sentences, YAML and its tables
 #     tests/     anything; nobody includes tests
 #
 # The rules are functions that print what breaks them, one `file:line: text` each. They are run
@@ -87,10 +87,9 @@ rule_reader() {
 }
 
 rule_outside() {
-    local folder
-    for folder in mocknvml exporter; do
-        includes $(sources $folder) | unless "$folder/.*|fusefs/reader[.]h|$registry|<.*>"
-    done
+    local tools='sim/(arena|bind|library|schemas|suggest|text|why|yaml)[.]h'
+    includes $(sources mocknvml) | unless "mocknvml/.*|fusefs/reader[.]h|$registry|<.*>"
+    includes $(sources exporter) | unless "exporter/.*|fusefs/(reader|log)[.]h|$registry|$tools|<.*>"
 }
 
 # One world and one metric registry, both in sim/.
@@ -126,7 +125,7 @@ cd "$top" || bail "no directory '$top'"
 is "$(rule_sim)" '' 'sim/ knows itself, the C library and libyaml'
 is "$(rule_fusefs)" '' 'fusefs/ knows itself and sim/'
 is "$(rule_reader)" '' 'the reader and the metric registry know no state of sim/'
-is "$(rule_outside)" '' 'mocknvml/ and exporter/ know the reader and the metric registry'
+is "$(rule_outside)" '' 'mocknvml/ and exporter/ know the reader and the metric registry, and no state'
 is "$(rule_one_truth)" '' 'the world and the metric registry are defined in sim/ only'
 is "$(rule_deterministic)" '' 'sim/ reads no real clock and no randomness of others'
 is "$(rule_spdx)" '' 'each C file begins with a comment that holds an SPDX line'

@@ -1,0 +1,212 @@
+/*
+ * HTTP: what is answered to whom. See http.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "exporter/http.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "exporter/accept.h"
+#include "exporter/stage.h"
+#include "exporter/users.h"
+#include "sim/bind.h"
+
+static const char text_plain[] = "text/plain; charset=utf-8";
+
+/* --- answers --------------------------------------------------------------------------------- */
+
+static const char *header(struct MHD_Connection *c, const char *name)
+{
+    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+}
+
+bool http_has_body(struct MHD_Connection *c)
+{
+    const char *length = header(c, MHD_HTTP_HEADER_CONTENT_LENGTH);
+
+    return header(c, MHD_HTTP_HEADER_TRANSFER_ENCODING) || (length && strcmp(length, "0"));
+}
+
+static void add_common(struct MHD_Response *r, const char *type)
+{
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+}
+
+static enum MHD_Result queue(struct MHD_Connection *c, unsigned status, struct MHD_Response *r)
+{
+    enum MHD_Result result = r ? MHD_queue_response(c, status, r) : MHD_NO;
+
+    if (r)
+        MHD_destroy_response(r);
+    return result;
+}
+
+enum MHD_Result http_send(struct MHD_Connection *c, unsigned status, const char *type,
+                          const char *text, size_t length)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(length, (void *)(uintptr_t)text,
+                                                             MHD_RESPMEM_MUST_COPY);
+
+    if (r)
+        add_common(r, type);
+    return queue(c, status, r);
+}
+
+/* A refusal: one sentence, and perhaps a header that goes with it. */
+static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *sentence,
+                              const char *name, const char *value)
+{
+    struct text line = TEXT_INIT;
+    struct MHD_Response *r;
+
+    text_addf(&line, "%s\n", sentence);
+    r = MHD_create_response_from_buffer(line.length, (void *)(uintptr_t)text_str(&line),
+                                        MHD_RESPMEM_MUST_COPY);
+    if (r) {
+        add_common(r, text_plain);
+        if (name)
+            MHD_add_response_header(r, name, value);
+        /* What was sent along is not read: the next request could not be told from it. */
+        if (http_has_body(c))
+            MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+    }
+    text_release(&line);
+    return queue(c, status, r);
+}
+
+/* --- /metrics -------------------------------------------------------------------------------- */
+
+/* A response belongs to its page, and is the same for everybody who gets that page. */
+static void *make_response(struct page *page)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(page->length, page->data,
+                                                             MHD_RESPMEM_PERSISTENT);
+
+    if (!r)
+        return NULL;
+    add_common(r, page->content_type);
+    MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
+    if (page->coding == PAGE_GZIP)
+        MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+    return r;
+}
+
+static void drop_response(void *attached)
+{
+    MHD_destroy_response(attached);
+}
+
+static enum MHD_Result get_metrics(struct http *h, struct MHD_Connection *c)
+{
+    enum page_format format = accepts_openmetrics(header(c, MHD_HTTP_HEADER_ACCEPT))
+                                  ? PAGE_OPENMETRICS
+                                  : PAGE_TEXT;
+    enum page_coding coding = accepts_gzip(header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING)) ? PAGE_GZIP
+                                                                                       : PAGE_PLAIN;
+    struct why why = { 0 };
+    enum MHD_Result result;
+    struct MHD_Response *response;
+    struct page *page;
+
+    if (stage_take(h->stage, format, coding, &page, &why) < 0) {
+        result = refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, why_text(&why), NULL, NULL);
+        why_release(&why);
+        return result;
+    }
+    response = stage_attach(h->stage, page, make_response, drop_response);
+    result = response ? MHD_queue_response(c, MHD_HTTP_OK, response) : MHD_NO;
+    stage_put(h->stage, page);
+    return result;
+}
+
+/* --- /health --------------------------------------------------------------------------------- */
+
+static enum MHD_Result get_health(struct http *h, struct MHD_Connection *c)
+{
+    struct stage_health health;
+    struct text out = TEXT_INIT;
+    struct why why = { 0 };
+    bool healthy = stage_health(h->stage, &health, &why) == 0;
+    enum MHD_Result result;
+
+    text_addf(&out,
+              "{\"status\": \"%s\", \"mount\": {\"path\": ", healthy ? "healthy" : "unhealthy");
+    bind_json_text(&out, health.root);
+    if (healthy) {
+        text_addf(&out, ", \"gpus\": %d, \"generation\": %" PRIu64 "}}\n", health.gpu_count,
+                  health.generation);
+    } else {
+        text_add(&out, ", \"error\": ");
+        bind_json_text(&out, why_text(&why));
+        text_add(&out, "}}\n");
+    }
+    result = http_send(c, healthy ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, "application/json",
+                       text_str(&out), out.length);
+    text_release(&out);
+    why_release(&why);
+    return result;
+}
+
+/* --- / --------------------------------------------------------------------------------------- */
+
+static enum MHD_Result get_root(struct http *h, struct MHD_Connection *c)
+{
+    static const char page[] = "<!doctype html><meta charset=utf-8><title>GPU Exporter</title>"
+                               "<h1>GPU Exporter</h1><p><a href=/metrics>Metrics</a></p>\n";
+
+    (void)h;
+    return http_send(c, MHD_HTTP_OK, "text/html; charset=utf-8", page, strlen(page));
+}
+
+/* --- routes ---------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *path;
+    enum MHD_Result (*get)(struct http *http, struct MHD_Connection *connection);
+} routes[] = {
+    { "/metrics", get_metrics },
+    { "/health", get_health },
+    { "/healthz", get_health },
+    { "/", get_root },
+};
+
+enum { ROUTES = sizeof(routes) / sizeof(routes[0]) };
+
+/* Whether somebody who is known asks, or everybody may. */
+static bool is_allowed(struct http *h, struct MHD_Connection *c)
+{
+    char *password = NULL, *name;
+    bool allowed;
+
+    if (!h->users)
+        return true;
+    name = MHD_basic_auth_get_username_password(c, &password);
+    allowed = name && password && users_check(h->users, name, password);
+    MHD_free(name);
+    MHD_free(password);
+    return allowed;
+}
+
+enum MHD_Result http_answer(struct http *h, struct MHD_Connection *c, const char *path,
+                            const char *method)
+{
+    size_t i = 0;
+
+    if (!is_allowed(h, c))
+        return refuse(c, MHD_HTTP_UNAUTHORIZED, "a name and a password are needed",
+                      MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic");
+    while (i < ROUTES && strcmp(routes[i].path, path))
+        i++;
+    if (i == ROUTES)
+        return refuse(c, MHD_HTTP_NOT_FOUND, "there is no such page; try /metrics", NULL, NULL);
+    if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+        return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are allowed here",
+                      MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    if (http_has_body(c))
+        return refuse(c, MHD_HTTP_BAD_REQUEST, "a request has no body here", NULL, NULL);
+    return routes[i].get(h, c);
+}

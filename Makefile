@@ -57,7 +57,8 @@ LIBFUSEFS   := $(BUILD)/libfusefs.a
 SIM_OBJS    := $(call objects,$(SIM_SRCS)) $(if $(SIM_SRCS),$(BUILD)/schemas.o)
 FUSEFS_OBJS := $(call objects,$(FUSEFS_SRCS))
 FUSEFS_MAIN := $(BUILD)/fusefs/fakegpufs.o
-EXPORTER_OBJS := $(call objects,$(EXPORTER_SRCS))
+EXPORTER_OBJS := $(call objects,$(EXPORTER_SRCS)) $(BUILD)/page.o
+PAGE_FILES  := $(sort $(wildcard exporter/page/*))
 EXPORTER_MAIN := $(BUILD)/exporter/exporter.o
 LIBEXPORTER := $(BUILD)/libexporter.a
 PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs) $(if $(EXPORTER_SRCS),$(BUILD)/fakegpu-exporter)
@@ -148,7 +149,11 @@ $(BUILD)/%.o: $(BUILD)/%.c
 
 $(BUILD)/schemas.c: schemas/embed.sh $(SCHEMAS) $(BUILD)/stamp/schemas
 	$(call say,EMBED)
-	$(Q)sh schemas/embed.sh $(SCHEMAS) >$@
+	$(Q)sh schemas/embed.sh schema_files schemas $(SCHEMAS) >$@
+
+$(BUILD)/page.c: schemas/embed.sh $(PAGE_FILES)
+	$(call say,EMBED)
+	$(Q)sh schemas/embed.sh page_files exporter/page $(PAGE_FILES) >$@
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(TAP) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
@@ -349,7 +354,7 @@ TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|c
 CLIENT_PKGS := python3-venv tmux libncursesw6
 BENCH_PKGS := curl wrk nginx-light|nginx
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
-              clang-format-14|clang-format
+              clang-format-14|clang-format chromium chromium-driver python3-selenium
 
 .PHONY: deps
 deps: ## install the packages that building needs and this system lacks

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "exporter/accept.h"
+#include "exporter/page_json.h"
 #include "exporter/stage.h"
 #include "exporter/users.h"
 #include "sim/bind.h"
@@ -100,11 +101,8 @@ static void drop_response(void *attached)
     MHD_destroy_response(attached);
 }
 
-static enum MHD_Result get_metrics(struct http *h, struct MHD_Connection *c)
+static enum MHD_Result send_page(struct http *h, struct MHD_Connection *c, enum page_format format)
 {
-    enum page_format format = accepts_openmetrics(header(c, MHD_HTTP_HEADER_ACCEPT))
-                                  ? PAGE_OPENMETRICS
-                                  : PAGE_TEXT;
     enum page_coding coding = accepts_gzip(header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING)) ? PAGE_GZIP
                                                                                        : PAGE_PLAIN;
     struct why why = { 0 };
@@ -123,9 +121,17 @@ static enum MHD_Result get_metrics(struct http *h, struct MHD_Connection *c)
     return result;
 }
 
+static enum MHD_Result get_metrics(struct http *h, struct MHD_Connection *c, const char *unused)
+{
+    (void)unused;
+    return send_page(h, c,
+                     accepts_openmetrics(header(c, MHD_HTTP_HEADER_ACCEPT)) ? PAGE_OPENMETRICS
+                                                                            : PAGE_TEXT);
+}
+
 /* --- /health --------------------------------------------------------------------------------- */
 
-static enum MHD_Result get_health(struct http *h, struct MHD_Connection *c)
+static enum MHD_Result get_health(struct http *h, struct MHD_Connection *c, const char *unused)
 {
     struct stage_health health;
     struct text out = TEXT_INIT;
@@ -133,6 +139,7 @@ static enum MHD_Result get_health(struct http *h, struct MHD_Connection *c)
     bool healthy = stage_health(h->stage, &health, &why) == 0;
     enum MHD_Result result;
 
+    (void)unused;
     text_addf(&out,
               "{\"status\": \"%s\", \"mount\": {\"path\": ", healthy ? "healthy" : "unhealthy");
     bind_json_text(&out, health.root);
@@ -151,27 +158,57 @@ static enum MHD_Result get_health(struct http *h, struct MHD_Connection *c)
     return result;
 }
 
-/* --- / --------------------------------------------------------------------------------------- */
+/* --- the live page --------------------------------------------------------------------------- */
 
-static enum MHD_Result get_root(struct http *h, struct MHD_Connection *c)
+static enum MHD_Result get_page_json(struct http *h, struct MHD_Connection *c, const char *unused)
 {
-    static const char page[] = "<!doctype html><meta charset=utf-8><title>GPU Exporter</title>"
-                               "<h1>GPU Exporter</h1><p><a href=/metrics>Metrics</a></p>\n";
+    (void)unused;
+    return send_page(h, c, PAGE_JSON);
+}
+
+static const struct schema_file *page_file(const char *name)
+{
+    const struct schema_file *file = page_files;
+
+    while (strcmp(file->path, name))
+        file++;
+    return file;
+}
+
+/* A file of exporter/page/. The browser may ask this exporter, and nobody else. */
+static enum MHD_Result get_file(struct http *h, struct MHD_Connection *c, const char *name)
+{
+    const struct schema_file *file = page_file(name);
+    const char *ending = strrchr(name, '.');
+    struct MHD_Response *r = MHD_create_response_from_buffer(file->length,
+                                                             (void *)(uintptr_t)file->text,
+                                                             MHD_RESPMEM_PERSISTENT);
 
     (void)h;
-    return http_send(c, MHD_HTTP_OK, "text/html; charset=utf-8", page, strlen(page));
+    if (r) {
+        add_common(r, !strcmp(ending, ".css")  ? "text/css; charset=utf-8"
+                      : !strcmp(ending, ".js") ? "text/javascript; charset=utf-8"
+                                               : "text/html; charset=utf-8");
+        MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+        MHD_add_response_header(r, "Content-Security-Policy",
+                                "default-src 'none'; script-src 'self'; style-src 'self'; "
+                                "connect-src 'self'; img-src data:; frame-ancestors 'none'");
+    }
+    return queue(c, MHD_HTTP_OK, r);
 }
 
 /* --- routes ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *path;
-    enum MHD_Result (*get)(struct http *http, struct MHD_Connection *connection);
+    enum MHD_Result (*get)(struct http *http, struct MHD_Connection *connection,
+                           const char *argument);
+    const char *argument;
 } routes[] = {
-    { "/metrics", get_metrics },
-    { "/health", get_health },
-    { "/healthz", get_health },
-    { "/", get_root },
+    { "/metrics", get_metrics, NULL },     { "/health", get_health, NULL },
+    { "/healthz", get_health, NULL },      { "/", get_file, "index.html" },
+    { "/page.css", get_file, "page.css" }, { "/page.js", get_file, "page.js" },
+    { "/page.json", get_page_json, NULL },
 };
 
 enum { ROUTES = sizeof(routes) / sizeof(routes[0]) };
@@ -208,5 +245,5 @@ enum MHD_Result http_answer(struct http *h, struct MHD_Connection *c, const char
                       MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     if (http_has_body(c))
         return refuse(c, MHD_HTTP_BAD_REQUEST, "a request has no body here", NULL, NULL);
-    return routes[i].get(h, c);
+    return routes[i].get(h, c, routes[i].argument);
 }

@@ -13,6 +13,7 @@
 
 #include "exporter/counters_file.h"
 #include "exporter/gzip.h"
+#include "exporter/page_json.h"
 #include "fusefs/log.h"
 #include "exporter/render.h"
 #include "sim/why.h"
@@ -26,6 +27,7 @@ static const struct {
     [PAGE_TEXT] = { "text/plain; version=0.0.4; charset=utf-8", render_text, NULL },
     [PAGE_OPENMETRICS] = { "application/openmetrics-text; version=1.0.0; charset=utf-8",
                            render_openmetrics, NULL },
+    [PAGE_JSON] = { "application/json", NULL, page_json },
 };
 
 struct stage {

@@ -18,7 +18,7 @@
 struct stage;
 struct why;
 
-enum page_format { PAGE_TEXT, PAGE_OPENMETRICS, PAGE_FORMATS };
+enum page_format { PAGE_TEXT, PAGE_OPENMETRICS, PAGE_JSON, PAGE_FORMATS };
 enum page_coding { PAGE_PLAIN, PAGE_GZIP, PAGE_CODINGS };
 
 struct page {

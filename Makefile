@@ -57,7 +57,7 @@ LIBFUSEFS   := $(BUILD)/libfusefs.a
 SIM_OBJS    := $(call objects,$(SIM_SRCS)) $(if $(SIM_SRCS),$(BUILD)/schemas.o)
 FUSEFS_OBJS := $(call objects,$(FUSEFS_SRCS))
 FUSEFS_MAIN := $(BUILD)/fusefs/fakegpufs.o
-EXPORTER_OBJS := $(call objects,$(EXPORTER_SRCS)) $(BUILD)/page.o
+EXPORTER_OBJS := $(call objects,$(EXPORTER_SRCS)) $(BUILD)/page.o $(BUILD)/exporter/otlp.pb-c.o
 PAGE_FILES  := $(sort $(wildcard exporter/page/*))
 EXPORTER_MAIN := $(BUILD)/exporter/exporter.o
 LIBEXPORTER := $(BUILD)/libexporter.a
@@ -80,7 +80,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-contract=off \
             -D_GNU_SOURCE -DFAKEGPUFS_VERSION='"$(VERSION)"' -I. $(CPPFLAGS) $(CFLAGS)
 LIBS     := -lyaml -lm -lfuse3 -lseccomp -lpthread
-EXPORTER_LIBS := -lyaml -lm -lmicrohttpd -ldeflate -lcrypt -lpthread
+EXPORTER_LIBS := -lyaml -lm -lmicrohttpd -lprotobuf-c -ldeflate -lcrypt -lpthread
 
 # Of debugging information only what a backtrace needs: the library is loaded into others.
 PIC_FLAGS = -fPIC -ffunction-sections -fdata-sections $(if $(filter -g%,$(CFLAGS)),-g1)
@@ -150,6 +150,14 @@ $(BUILD)/%.o: $(BUILD)/%.c
 $(BUILD)/schemas.c: schemas/embed.sh $(SCHEMAS) $(BUILD)/stamp/schemas
 	$(call say,EMBED)
 	$(Q)sh schemas/embed.sh schema_files schemas $(SCHEMAS) >$@
+
+# The messages of a protocol, as C.
+$(BUILD)/%.pb-c.c: %.proto
+	$(call say,PROTO)
+	$(Q)mkdir -p $(@D) && protoc-c --c_out=$(BUILD) $<
+
+$(BUILD)/exporter/otlp.o: $(BUILD)/exporter/otlp.pb-c.c
+$(BUILD)/exporter/otlp.o $(BUILD)/exporter/otlp.pb-c.o: CPPFLAGS += -I$(BUILD)
 
 $(BUILD)/page.c: schemas/embed.sh $(PAGE_FILES)
 	$(call say,EMBED)
@@ -348,9 +356,11 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 # Debian's names; of a|b|c any one will do, and the first that apt knows is installed.
 # docs/dependencies.md says what each is for.
 BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev \
-              libmicrohttpd-dev libdeflate-dev libcrypt-dev
+              libmicrohttpd-dev libdeflate-dev libcrypt-dev \
+              libcurl4-gnutls-dev|libcurl4-openssl-dev libprotobuf-c-dev protobuf-c-compiler
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
-              groff-base zsh fish patch curl openssl prometheus python3-prometheus-client
+              groff-base zsh fish patch curl openssl prometheus python3-prometheus-client \
+              python3-protobuf protobuf-compiler
 CLIENT_PKGS := python3-venv tmux libncursesw6
 BENCH_PKGS := curl wrk nginx-light|nginx
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \

@@ -14,6 +14,7 @@
 
 #include "exporter/listen.h"
 #include "exporter/options.h"
+#include "exporter/push.h"
 #include "exporter/server.h"
 #include "exporter/stage.h"
 #include "exporter/web_config.h"
@@ -197,6 +198,51 @@ static int listen_socket(struct server *server, const struct options *o, const s
     return r;
 }
 
+/* --- sending --------------------------------------------------------------------------------- */
+
+static int read_push(struct push_options *p, const struct options *o, const struct setup *s,
+                     struct why *why)
+{
+    int gzip = 0;
+    int r = parse_choice("otlp-compression", o->otlp_compression, "none", "gzip", &gzip, why);
+
+    *p = (struct push_options){
+        .endpoint = o->otlp_endpoint,
+        .headers = o->otlp_headers,
+        .certificate = o->otlp_certificate,
+        .resource = getenv("OTEL_RESOURCE_ATTRIBUTES"),
+        .service = getenv("OTEL_SERVICE_NAME"),
+        .hostname = s->hostname,
+        .node = getenv("NODE_NAME"),
+        .interval_ns = 10 * NS_PER_S,
+        .gzip = gzip,
+    };
+    if (r == 0 && o->otlp_interval)
+        r = unit_parse(UNIT_NANOSECOND, o->otlp_interval, UNIT_BARE_REFUSED, &p->interval_ns, why);
+    if (r < 0)
+        return r;
+    if (p->interval_ns < 100 * NS_PER_MS || p->interval_ns > 86400 * NS_PER_S)
+        return why_set(why, EINVAL, "--otlp-interval: '%s' is not of 100ms to 1 day",
+                       o->otlp_interval);
+    return 0;
+}
+
+/* Where nothing is to be sent, *push stays NULL. */
+static int start_push(struct push **push, const struct options *o, const struct setup *s,
+                      struct stage *stage, struct why *why)
+{
+    struct push_options options;
+    int r;
+
+    if (!o->otlp_endpoint)
+        return 0;
+    r = read_push(&options, o, s, why);
+    if (r < 0)
+        return r;
+    *push = push_start(&options, stage, why);
+    return *push ? 0 : -EINVAL;
+}
+
 /* --- running --------------------------------------------------------------------------------- */
 
 static void allow_many_files(void)
@@ -236,6 +282,7 @@ static int serve(struct setup *setup, const struct options *o, struct stage *sta
 {
     const struct server_options options = { stage, setup->threads, setup->idle_seconds };
     struct server *server;
+    struct push *push = NULL;
     sigset_t signals;
     bool has_socket;
     int r;
@@ -248,7 +295,10 @@ static int serve(struct setup *setup, const struct options *o, struct stage *sta
     if (r == 0)
         r = listen_all(server, o, setup, why);
     if (r == 0)
+        r = start_push(&push, o, setup, stage, why);
+    if (r == 0)
         wait_for_end(server, &signals);
+    push_stop(push, GRACE_SECONDS * NS_PER_S / 2);
     if (server)
         server_stop(server, GRACE_SECONDS * NS_PER_S);
     if (has_socket)

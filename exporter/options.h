@@ -30,6 +30,7 @@ struct options {
     const char *gpu_id_type;
     const char *web_config;
     const char *unix_socket, *unix_mode, *unix_owner;
+    const char *otlp_endpoint, *otlp_interval, *otlp_headers, *otlp_compression, *otlp_certificate;
     const char *threads, *idle_timeout;
     const char *log_level;
     bool kubernetes, old_namespace, no_hostname, replace_blanks, uds;

@@ -275,7 +275,7 @@ check-tsan: ## the same tests under the thread sanitizer
 # missing: the tests that need it say so.
 CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian)
 
-$(BUILD)/clients/go/installed: $(wildcard tests/clients/go/go.* tests/clients/go/*/*.go)
+$(BUILD)/clients/go/installed: $(wildcard tests/clients/go/go.* tests/clients/go/*/*.go tests/clients/otlp/*)
 $(BUILD)/clients/rust/installed: $(wildcard tests/clients/rust/Cargo.* tests/clients/rust/src/*.rs)
 $(CLIENTS_READY): $(BUILD)/clients/%/installed: tests/clients/install.sh tests/clients/versions
 	$(call say,FETCH)

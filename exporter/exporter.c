@@ -36,6 +36,7 @@ struct setup {
     int threads, idle_seconds;
     int faulty; /* -1: as the identity says; 0: absent; 1: nan */
     mode_t unix_mode;
+    struct push *push; /* NULL: nothing is sent */
 };
 
 static int parse_number(const char *option, const char *text, int64_t low, int64_t high,
@@ -158,6 +159,34 @@ static int read_files(struct setup *s, const struct options *o, struct why *why)
     return o->web_config ? web_config_load(&s->web, o->web_config, why) : 0;
 }
 
+/* Where nothing is to be sent, setup->push stays NULL. */
+static int read_push(struct setup *s, const struct options *o, struct why *why)
+{
+    struct push_options p = {
+        .endpoint = o->otlp_endpoint,
+        .headers = o->otlp_headers,
+        .certificate = o->otlp_certificate,
+        .resource = getenv("OTEL_RESOURCE_ATTRIBUTES"),
+        .service = getenv("OTEL_SERVICE_NAME"),
+        .hostname = s->hostname,
+        .node = getenv("NODE_NAME"),
+        .interval_ns = 10 * NS_PER_S,
+    };
+    int gzip = 0;
+    int r = parse_choice("otlp-compression", o->otlp_compression, "none", "gzip", &gzip, why);
+
+    if (r == 0 && o->otlp_interval &&
+        (unit_parse(UNIT_NANOSECOND, o->otlp_interval, UNIT_BARE_REFUSED, &p.interval_ns, NULL) ||
+         p.interval_ns < 100 * NS_PER_MS || p.interval_ns > 86400 * NS_PER_S))
+        r = why_set(why, EINVAL, "--otlp-interval: '%s' is not a time of 100ms to 24h, as 10s",
+                    o->otlp_interval);
+    if (r < 0 || !o->otlp_endpoint)
+        return r;
+    p.gzip = gzip;
+    s->push = push_new(&p, why);
+    return s->push ? 0 : -EINVAL;
+}
+
 /* --- listening ------------------------------------------------------------------------------- */
 
 static int listen_all(struct server *server, const struct options *o, const struct setup *s,
@@ -196,51 +225,6 @@ static int listen_socket(struct server *server, const struct options *o, const s
     if (r == 0)
         log_line(LOG_INFO, "listening on %s", o->unix_socket);
     return r;
-}
-
-/* --- sending --------------------------------------------------------------------------------- */
-
-static int read_push(struct push_options *p, const struct options *o, const struct setup *s,
-                     struct why *why)
-{
-    int gzip = 0;
-    int r = parse_choice("otlp-compression", o->otlp_compression, "none", "gzip", &gzip, why);
-
-    *p = (struct push_options){
-        .endpoint = o->otlp_endpoint,
-        .headers = o->otlp_headers,
-        .certificate = o->otlp_certificate,
-        .resource = getenv("OTEL_RESOURCE_ATTRIBUTES"),
-        .service = getenv("OTEL_SERVICE_NAME"),
-        .hostname = s->hostname,
-        .node = getenv("NODE_NAME"),
-        .interval_ns = 10 * NS_PER_S,
-        .gzip = gzip,
-    };
-    if (r == 0 && o->otlp_interval)
-        r = unit_parse(UNIT_NANOSECOND, o->otlp_interval, UNIT_BARE_REFUSED, &p->interval_ns, why);
-    if (r < 0)
-        return r;
-    if (p->interval_ns < 100 * NS_PER_MS || p->interval_ns > 86400 * NS_PER_S)
-        return why_set(why, EINVAL, "--otlp-interval: '%s' is not of 100ms to 1 day",
-                       o->otlp_interval);
-    return 0;
-}
-
-/* Where nothing is to be sent, *push stays NULL. */
-static int start_push(struct push **push, const struct options *o, const struct setup *s,
-                      struct stage *stage, struct why *why)
-{
-    struct push_options options;
-    int r;
-
-    if (!o->otlp_endpoint)
-        return 0;
-    r = read_push(&options, o, s, why);
-    if (r < 0)
-        return r;
-    *push = push_start(&options, stage, why);
-    return *push ? 0 : -EINVAL;
 }
 
 /* --- running --------------------------------------------------------------------------------- */
@@ -282,7 +266,6 @@ static int serve(struct setup *setup, const struct options *o, struct stage *sta
 {
     const struct server_options options = { stage, setup->threads, setup->idle_seconds };
     struct server *server;
-    struct push *push = NULL;
     sigset_t signals;
     bool has_socket;
     int r;
@@ -294,11 +277,11 @@ static int serve(struct setup *setup, const struct options *o, struct stage *sta
     has_socket = r == 0 && o->unix_socket;
     if (r == 0)
         r = listen_all(server, o, setup, why);
-    if (r == 0)
-        r = start_push(&push, o, setup, stage, why);
+    if (r == 0 && setup->push)
+        r = push_start(setup->push, stage, why);
     if (r == 0)
         wait_for_end(server, &signals);
-    push_stop(push, GRACE_SECONDS * NS_PER_S / 2);
+    push_stop(setup->push, GRACE_SECONDS * NS_PER_S / 2);
     if (server)
         server_stop(server, GRACE_SECONDS * NS_PER_S);
     if (has_socket)
@@ -383,10 +366,12 @@ int main(int argc, char **argv)
     int r;
 
     log_program = "fakegpu-exporter";
-    if (options_read(&o, argc, argv, &why) < 0 || read_wishes(&setup, &o, &why) < 0)
+    if (options_read(&o, argc, argv, &why) < 0 || read_wishes(&setup, &o, &why) < 0 ||
+        read_push(&setup, &o, &why) < 0)
         r = usage(&why);
     else
         r = start(&setup, &o, &why);
+    push_free(setup.push);
     dialect_set_release(&setup.dialects);
     why_release(&why);
     return r;

@@ -229,5 +229,5 @@ void options_help(void)
         printf("  %-40s %s\n", head, rows[i].help);
     }
     printf(
-        "\nEndpoints: /metrics /health /healthz. Environment variables are in docs/exporter.md.\n");
+        "\nEndpoints: / /metrics /health /healthz. Environment variables are in docs/exporter.md.\n");
 }

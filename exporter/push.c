@@ -39,8 +39,11 @@ struct push {
     struct arena arena;
     struct label attributes[ATTRIBUTES_MAX]; /* of the resource */
     size_t attribute_count;
+    struct label pairs[HEADERS_MAX]; /* headers to send along */
+    size_t pair_count;
     char *url, *shown_url; /* the latter without secrets, for people */
     struct curl_slist *headers;
+    bool started;
     uint64_t start_ns; /* real time since the epoch */
     pthread_t collector, sender;
 
@@ -324,31 +327,29 @@ static void *sender_main(void *context)
 static int make_urls(struct push *p, struct why *why)
 {
     static const char path[] = "/v1/metrics";
-    const char *endpoint = p->options.endpoint;
-    size_t length = strlen(endpoint);
-    CURLU *url = p->api->url();
-    char *shown = NULL;
-    int r = 0;
+    const char *endpoint = p->options.endpoint, *host, *user;
+    size_t scheme = !strncmp(endpoint, "http://", 7)    ? 7
+                    : !strncmp(endpoint, "https://", 8) ? 8
+                                                        : 0;
+    size_t length = strcspn(endpoint, "?#"), authority = strcspn(endpoint + scheme, "/?#");
+    struct text url = TEXT_INIT, shown = TEXT_INIT;
 
-    if (!url || p->api->url_set(url, CURLUPART_URL, endpoint, 0) ||
-        (strncmp(endpoint, "http://", 7) && strncmp(endpoint, "https://", 8)))
-        r = why_set(why, EINVAL, "--otlp-endpoint: not a URL of http:// or https://");
-    while (length && endpoint[length - 1] == '/')
+    host = endpoint + scheme;
+    user = memrchr(host, '@', authority);
+    if (user)
+        host = user + 1;
+    if (!scheme || host == endpoint + scheme + authority || strpbrk(endpoint, " \t\r\n"))
+        return why_set(why, EINVAL, "--otlp-endpoint: not a URL of http:// or https://");
+    while (endpoint[length - 1] == '/')
         length--;
-    if (length >= strlen(path) && !strncmp(endpoint + length - strlen(path), path, strlen(path)))
+    if (length > strlen(path) && !strncmp(endpoint + length - strlen(path), path, strlen(path)))
         length -= strlen(path);
-    if (r == 0 && asprintf(&p->url, "%.*s%s", (int)length, endpoint, path) < 0)
-        r = why_set(why, ENOMEM, "out of memory");
-    if (r == 0) {
-        p->api->url_set(url, CURLUPART_USER, NULL, 0);
-        p->api->url_set(url, CURLUPART_PASSWORD, NULL, 0);
-        p->api->url_set(url, CURLUPART_QUERY, NULL, 0);
-        p->api->url_get(url, CURLUPART_URL, &shown, 0);
-        p->shown_url = strdup(shown ? shown : "the receiver");
-        p->api->free(shown);
-    }
-    p->api->url_cleanup(url);
-    return r;
+    text_addf(&url, "%.*s%s%s", (int)length, endpoint, path, endpoint + strcspn(endpoint, "?#"));
+    text_addf(&shown, "%.*s%.*s%s", (int)scheme, endpoint, (int)(endpoint + length - host), host,
+              path);
+    p->url = url.data;
+    p->shown_url = shown.data;
+    return url.failed || shown.failed ? why_set(why, ENOMEM, "out of memory") : 0;
 }
 
 static int add_header(struct push *p, const char *name, const char *value)
@@ -364,20 +365,15 @@ static int add_header(struct push *p, const char *name, const char *value)
     return longer ? 0 : -ENOMEM;
 }
 
-static int make_headers(struct push *p, struct why *why)
+static int make_headers(struct push *p)
 {
-    struct label pairs[HEADERS_MAX];
-    size_t count = 0;
-    int r = pairs_parse("--otlp-headers", p->options.headers, pairs, &count, HEADERS_MAX, &p->arena,
-                        why);
+    int r = add_header(p, "Content-Type", "application/x-protobuf");
 
-    if (r == 0)
-        r = add_header(p, "Content-Type", "application/x-protobuf");
     if (r == 0 && p->options.gzip)
         r = add_header(p, "Content-Encoding", "gzip");
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = add_header(p, pairs[i].name, pairs[i].value);
-    return r == -ENOMEM ? why_set(why, ENOMEM, "out of memory") : r;
+    for (size_t i = 0; r == 0 && i < p->pair_count; i++)
+        r = add_header(p, p->pairs[i].name, p->pairs[i].value);
+    return r;
 }
 
 /* What the resource attributes say wins over what is known anyway. */
@@ -406,9 +402,12 @@ static int make_attributes(struct push *p, struct why *why)
 
 static int make_curl(struct push *p, struct why *why)
 {
+    p->api = curl_load(why);
+    if (!p->api)
+        return -ENOENT;
     p->curl = p->api->easy_init();
-    if (!p->curl)
-        return why_set(why, ENOMEM, "cannot prepare to send");
+    if (!p->curl || make_headers(p) < 0)
+        return why_set(why, ENOMEM, "out of memory");
     p->api->easy_setopt(p->curl, CURLOPT_URL, p->url);
     p->api->easy_setopt(p->curl, CURLOPT_POST, 1L);
     p->api->easy_setopt(p->curl, CURLOPT_HTTPHEADER, p->headers);
@@ -426,8 +425,10 @@ static int make_curl(struct push *p, struct why *why)
     return 0;
 }
 
-static void push_free(struct push *p)
+void push_free(struct push *p)
 {
+    if (!p)
+        return;
     for (; p->queued; p->queued--, p->first = (p->first + 1) % QUEUE)
         text_release(&p->queue[p->first]);
     text_release(&p->answer);
@@ -443,7 +444,7 @@ static void push_free(struct push *p)
     free(p);
 }
 
-static struct push *push_new(const struct push_options *options, struct stage *stage)
+static struct push *push_make(const struct push_options *options)
 {
     struct push *p = calloc(1, sizeof(*p));
     pthread_condattr_t monotonic;
@@ -451,8 +452,6 @@ static struct push *push_new(const struct push_options *options, struct stage *s
     if (!p)
         return NULL;
     p->options = *options;
-    p->stage = stage;
-    p->start_ns = (uint64_t)clock_ns(CLOCK_REALTIME);
     pthread_mutex_init(&p->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -477,35 +476,40 @@ static int start_threads(struct push *p, struct why *why)
     return r ? why_set(why, r, "cannot start a thread: %s", strerror(r)) : 0;
 }
 
-struct push *push_start(const struct push_options *options, struct stage *stage, struct why *why)
+struct push *push_new(const struct push_options *options, struct why *why)
 {
-    struct push *p = push_new(options, stage);
-    int r = p ? 0 : why_set(why, ENOMEM, "out of memory");
+    struct push *p = push_make(options);
+    int r = p ? make_urls(p, why) : why_set(why, ENOMEM, "out of memory");
 
-    if (r == 0 && !(p->api = curl_load(why)))
-        r = -ENOENT;
     if (r == 0)
-        r = make_urls(p, why);
-    if (r == 0)
-        r = make_headers(p, why);
+        r = pairs_parse("--otlp-headers", options->headers, p->pairs, &p->pair_count, HEADERS_MAX,
+                        &p->arena, why);
     if (r == 0)
         r = make_attributes(p, why);
     if (r == 0)
-        r = make_curl(p, why);
+        return p;
+    push_free(p);
+    return NULL;
+}
+
+int push_start(struct push *p, struct stage *stage, struct why *why)
+{
+    int r;
+
+    p->stage = stage;
+    p->start_ns = (uint64_t)clock_ns(CLOCK_REALTIME);
+    r = make_curl(p, why);
     if (r == 0)
         r = start_threads(p, why);
-    if (r == 0) {
+    p->started = r == 0;
+    if (r == 0)
         log_line(LOG_INFO, "sending to %s", p->shown_url);
-        return p;
-    }
-    if (p)
-        push_free(p);
-    return NULL;
+    return r;
 }
 
 void push_stop(struct push *p, int64_t grace_ns)
 {
-    if (!p)
+    if (!p || !p->started)
         return;
     pthread_mutex_lock(&p->lock);
     p->stop = true;
@@ -514,5 +518,5 @@ void push_stop(struct push *p, int64_t grace_ns)
     pthread_mutex_unlock(&p->lock);
     pthread_join(p->collector, NULL);
     pthread_join(p->sender, NULL);
-    push_free(p);
+    p->started = false;
 }

@@ -30,10 +30,14 @@ struct push_options {
     bool gzip;
 };
 
-/* Begins. NULL with a sentence. */
-struct push *push_start(const struct push_options *options, struct stage *stage, struct why *why);
+/* Looks at the options. NULL with a sentence. */
+struct push *push_new(const struct push_options *options, struct why *why);
+void push_free(struct push *push);
 
-/* Tries once more to send what is queued, for `grace_ns` at most, and ends. */
+/* Begins to send what the stage has. 0 or -errno with a sentence. */
+int push_start(struct push *push, struct stage *stage, struct why *why);
+
+/* Tries once more to send what is queued, for `grace_ns` at most, and ends. Needs not have begun. */
 void push_stop(struct push *push, int64_t grace_ns);
 
 #endif

@@ -68,11 +68,16 @@ install_go() {
     # The library is loaded at run time: what it has not is found out by calling it.
     local flags='-s -w -extldflags=-Wl,-z,lazy'
     command -v go >/dev/null || missing 'there is no go here'
-    (cd "$here/go" && go mod download) >"$out/log" 2>&1 || missing 'go cannot download what our programs need'
+    local ours
+    for ours in go otlp; do
+        (cd "$here/$ours" && go mod download) >"$out/log" 2>&1 || missing 'go cannot download what our programs need'
+    done
     go_build github.com/NVIDIA/nvidia-container-toolkit ./cmd/nvidia-ctk
     go_build github.com/NVIDIA/k8s-device-plugin ./cmd/nvidia-device-plugin ./cmd/gpu-feature-discovery
-    (cd "$here/go" && go build -ldflags "$flags" -o "$out/bin/" ./...) >"$out/log" 2>&1 ||
-        broken 'a program in tests/clients/go'
+    for ours in go otlp; do
+        (cd "$here/$ours" && go build -ldflags "$flags" -o "$out/bin/" ./...) >"$out/log" 2>&1 ||
+            broken "a program in tests/clients/$ours"
+    done
 }
 
 install_rust() {

@@ -57,6 +57,8 @@ like "$(grep 'type DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION' "$dir/received")" 'coun
     'a counter is a cumulative sum'
 like "$(grep 'type DCGM_FI_DEV_POWER_USAGE' "$dir/received")" 'gauge' 'the others are gauges'
 is "$(grep -c trainer-0 "$dir/sent")" "$(grep -c trainer-0 "$dir/scraped")" 'the pod is among them'
+is "$(awk '$1 ~ /otlpreceiver$/ { print $2; exit }' "$tests/clients/otlp/go.mod")" \
+    "$(awk '$2 ~ /otlpreceiver$/ { print $3 }' "$tests/clients/versions")" 'versions has the version of go.mod'
 mount_down
 is "$mount_deaths" '' 'no worker died'
 tap_done

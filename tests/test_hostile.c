@@ -35,8 +35,9 @@ static bool refuses(const char *path, const char *bytes, size_t size)
     look_at(path, after, sizeof(after));
     if (r == 0)
         return true;
-    return !strcmp(before, after) && (r == -EINVAL || r == -ERANGE || r == -E2BIG || r == -ENODEV ||
-                                      r == -ENOSPC || r == -ENOENT || r == -EBUSY || r == -ENODATA);
+    return !strcmp(before, after) &&
+           (r == -EINVAL || r == -ERANGE || r == -E2BIG || r == -ENODEV || r == -ENOSPC ||
+            r == -ENOENT || r == -EBUSY || r == -ENODATA || r == -EOPNOTSUPP);
 }
 
 static size_t repeated(char *buf, size_t size, const char *piece)

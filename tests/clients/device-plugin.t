@@ -132,7 +132,7 @@ for i in 3 6 1; do
     is "$(unhealthy nvidia.com/gpu)" "$(printf %s "$bad" | sort)" "xid 79 on GPU $i makes that one unhealthy, and no other"
 done
 diag "an Xid is the kubelet's after $best ms, at best"
-((best < 1000))
+((best < 3000))
 ok $? 'at once: the plugin looks every five seconds, and is woken before'
 all_down
 

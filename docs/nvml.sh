@@ -71,29 +71,29 @@ cat <<'EOF'
 ## Kubernetes' programs on a mount
 
 A mount is a driver root, so that is what NVIDIA's programs are told. Some of them also look into `/sys` (NUMA nodes, PCI
-classes), `/dev` and `/proc/driver` (MIG) of the machine they run on, whatever they are told. `tests/clients/driver-root`
-runs a program where these are the mount's, and changes nothing for others:
+classes), `/dev` and `/proc/driver` (MIG) of the machine they run on, whatever they are told: `fakegpufs exec` runs a
+program where these are the mount's, and changes nothing for others.
 
     root=/run/fakegpufs
     sudo fakegpufs mount $root
 
     # labels of the node, those of k8s/labels
-    sudo env LD_LIBRARY_PATH=$root/usr/lib64 tests/clients/driver-root $root - \
-        gpu-feature-discovery --oneshot --use-node-feature-api=false --output-file labels
+    sudo fakegpufs exec --mount $root -- gpu-feature-discovery --oneshot --use-node-feature-api=false --output-file labels
 
     # a CDI specification: containers get the mount's device nodes and library
-    sudo tests/clients/driver-root $root - nvidia-ctk cdi generate --driver-root $root --output nvidia.yaml
+    sudo fakegpufs exec --mount $root -- nvidia-ctk cdi generate --driver-root $root --output nvidia.yaml
 
     # the device plugin, beside a kubelet
-    sudo tests/clients/driver-root $root - nvidia-device-plugin --driver-root-ctr-path $root \
+    sudo fakegpufs exec --mount $root -- nvidia-device-plugin --driver-root-ctr-path $root \
         --nvidia-driver-root $root --nvidia-dev-root $root --pass-device-specs
 
     # that GPU is unhealthy for the kubelet at once
     echo xid 79 | sudo tee $root/gpus/3/control/fault
 
 The plugin opens the library in its driver root; without `--driver-root-ctr-path` it is the one that `LD_LIBRARY_PATH`
-leads to. Without `driver-root` all of this works as well, but there are no NUMA nodes and no MIG devices, and the plugin
-hands out the nodes of GPUs only. Device nodes of mode `null` (`fakegpufs mount --dev null`) can be opened in a container.
+leads to, which `fakegpufs exec` sets. Without `fakegpufs exec` all of this works as well, with `LD_LIBRARY_PATH` for the
+discovery, but there are no NUMA nodes and no MIG devices, and the plugin hands out the nodes of GPUs only. Device nodes
+of mode `null` (`fakegpufs mount --dev null`) can be opened in a container.
 
 ## Functions
 

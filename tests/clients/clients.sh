@@ -15,7 +15,6 @@
 . "${BASH_SOURCE[0]%/*}/../mount.sh"
 
 : "${CLIENTS:=$BUILD/clients}"
-driver_root=$tests/clients/driver-root
 bin=
 
 # need_client KIND: leaves the script out where the clients of this kind are not installed; sets $bin.
@@ -44,6 +43,11 @@ client() {
     local name=$1
     shift
     bounded "$bin/$name" "$@"
+}
+
+# on_node PROGRAM...: for those that look for GPUs in /sys, /dev and /proc/driver, whatever they are told.
+on_node() {
+    bounded "$fakegpufs" exec --mount "$mnt" -- "$@"
 }
 
 # compare [LEAST]: reads a client's `file=value` lines and prints those that the mount's files contradict.

@@ -8,7 +8,6 @@
 . "${0%/*}/clients.sh"
 
 need_client go
-need_command unshare
 need_mounts
 mount_up --gpus 3
 put "$mnt/gpus/2/control/mig_mode" on
@@ -18,7 +17,7 @@ put "$mnt/gpus/2/mig/instances" 'create 3g.20gb'
 generate() {
     local file=$1
     shift
-    bounded env -u LD_LIBRARY_PATH -u FAKEGPUFS_ROOT "$driver_root" "$mnt" - \
+    on_node env -u LD_LIBRARY_PATH -u FAKEGPUFS_ROOT \
         "$bin/nvidia-ctk" --quiet cdi generate --driver-root "$mnt" --output "$file" "$@" >"$dir/said" 2>&1
 }
 

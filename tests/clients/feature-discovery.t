@@ -7,13 +7,12 @@
 . "${0%/*}/clients.sh"
 
 need_client go
-need_command unshare
 need_mounts
 
 # discover STRATEGY: the labels it writes, sorted. What machine it runs on it knows better than the mount.
 discover() {
     : >"$dir/labels"
-    bounded "$driver_root" "$mnt" - "$bin/gpu-feature-discovery" --oneshot --use-node-feature-api=false --no-timestamp \
+    on_node "$bin/gpu-feature-discovery" --oneshot --use-node-feature-api=false --no-timestamp \
         --mig-strategy "$1" --output-file "$dir/labels" >"$dir/log.txt" 2>&1 || tail -n 3 "$dir/log.txt"
     grep -v '^nvidia.com/gpu.machine=' "$dir/labels" | sort
 }

@@ -34,6 +34,7 @@ SIM_SRCS    := $(sort $(wildcard sim/*.c))
 FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c fusefs/cli/*.c))
 NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 EXPORTER_SRCS := $(sort $(wildcard exporter/*.c))
+SMI_SRCS    := $(sort $(wildcard mocknvml/smi/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
@@ -60,7 +61,9 @@ FUSEFS_MAIN := $(BUILD)/fusefs/fakegpufs.o
 EXPORTER_OBJS := $(call objects,$(EXPORTER_SRCS))
 EXPORTER_MAIN := $(BUILD)/exporter/exporter.o
 LIBEXPORTER := $(BUILD)/libexporter.a
-PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs) $(if $(EXPORTER_SRCS),$(BUILD)/fakegpu-exporter)
+PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs) $(if $(EXPORTER_SRCS),$(BUILD)/fakegpu-exporter) \
+               $(if $(SMI_SRCS),$(BUILD)/nvidia-smi)
+SMI_OBJS    := $(call objects,$(SMI_SRCS))
 LIBNVML     := $(if $(NVML_SRCS),$(BUILD)/libnvidia-ml.so.1)
 # What the library shares with the daemon, built again so that it can be loaded anywhere.
 PIC_SRCS    := $(NVML_SRCS) fusefs/reader.c fusefs/snapshot.c sim/metric.c sim/unit.c sim/text.c sim/why.c
@@ -68,7 +71,7 @@ PIC_OBJS    := $(patsubst %.c,$(BUILD)/pic/%.o,$(PIC_SRCS))
 PAGES       := $(if $(FUSEFS_SRCS),$(BUILD)/pages)
 LIBRARIES   := $(if $(NVML_SRCS),$(LIBNVML) $(BUILD)/libnvidia-ml.so)
 TAP         := $(BUILD)/tests/tap.o
-OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(TAP) \
+OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(SMI_OBJS) $(TAP) \
                $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS)) $(PIC_OBJS)
 
 # --- Flags ------------------------------------------------------------------
@@ -101,6 +104,11 @@ $(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 $(BUILD)/fakegpu-exporter: $(EXPORTER_MAIN) $(LIBEXPORTER) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(EXPORTER_LIBS)
+
+# It needs nothing of the library but its name: that is looked for when it runs.
+$(BUILD)/nvidia-smi: $(SMI_OBJS) $(BUILD)/stamp/sources
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $(SMI_OBJS) -ldl
 
 $(LIBSIM): $(SIM_OBJS) $(BUILD)/stamp/sources
 	$(call say,AR)
@@ -190,7 +198,7 @@ $(BUILD)/stamp/$(1): FORCE
 	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || echo '$(subst ','\'',$(2))' >$$@
 endef
 $(eval $(call stamp,flags,$(COMPILE) $(PIC_FLAGS) $(LDFLAGS)))
-$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PIC_SRCS)))
+$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PIC_SRCS) $(SMI_SRCS)))
 $(eval $(call stamp,schemas,$(SCHEMAS)))
 
 $(BUILD)/stamp/headers:
@@ -418,7 +426,8 @@ install: all ## install into $(DESTDIR)$(PREFIX)
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` put there
-	$(Q)rm -f '$(BINDIR)/fakegpufs' '$(BINDIR)/fakegpu-exporter' '$(SHAREDIR)'/man/man1/fakegpufs.1 '$(SHAREDIR)'/man/man1/fakegpufs-*.1 \
+	$(Q)$(foreach p,$(PROGRAMS),rm -f '$(BINDIR)/$(notdir $(p))' &&) :
+	$(Q)rm -f '$(SHAREDIR)'/man/man1/fakegpufs.1 '$(SHAREDIR)'/man/man1/fakegpufs-*.1 \
 	    '$(SHAREDIR)/bash-completion/completions/fakegpufs' '$(SHAREDIR)/zsh/site-functions/_fakegpufs' \
 	    '$(SHAREDIR)/fish/vendor_completions.d/fakegpufs.fish'
 	$(Q)rm -rf '$(DATADIR)' '$(LIBDIR)'

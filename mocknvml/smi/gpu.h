@@ -53,6 +53,9 @@ struct gpu {
         ANSWER(nvmlFBCStats_t, capture)
         ANSWER(int, margin)
         ANSWER(nvmlPstates_t, pstate)
+        ANSWER(unsigned int, link_current)
+        ANSWER(nvmlEnableState_t, display)
+        ANSWER(nvmlBridgeChipHierarchy_t, bridges)
         ANSWER(unsigned int, gsp_default)
         ANSWER(unsigned int, gsp)
 #undef ANSWER

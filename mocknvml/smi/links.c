@@ -25,7 +25,7 @@ enum { FIELD_LINK_SPEED = 164, FIELD_LINK_VERSION = 166, FIELD_SPEED_COMMON = 90
 
 /* --- one link ----------------------------------------------------------------------------------- */
 
-/* Links before the fourth generation are told in whole GB/s. */
+/* Links before the fourth generation, which the library counts as 6, are told in whole GB/s. */
 static void show_status(struct gpu *gpu, unsigned int link, bool active)
 {
     unsigned long long mbps = 0, version = 0;
@@ -41,7 +41,7 @@ static void show_status(struct gpu *gpu, unsigned int link, bool active)
     link_field(gpu, FIELD_LINK_VERSION, link, &version);
     if (result != NVML_SUCCESS)
         printf("\t Link %u: %s\n", link, api_error(result));
-    else if (version < 4)
+    else if (version < 6)
         printf("\t Link %u: %llu GB/s\n", link, mbps / 1000);
     else
         printf("\t Link %u: %llu.%03llu GB/s\n", link, mbps / 1000, mbps % 1000);

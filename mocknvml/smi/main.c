@@ -261,7 +261,7 @@ static int parse(struct options *o, int argc, char **argv)
 
 static int one_pass(FILE *file, struct gpus *gpus, const struct options *o, bool first)
 {
-    for (unsigned int i = 0; i < gpus->count; i++)
+    for (unsigned int i = 0; i < gpus->count && !first; i++)
         gpu_fresh(&gpus->items[i]);
     switch (o->mode) {
     case MODE_LIST:

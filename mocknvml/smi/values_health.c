@@ -32,7 +32,7 @@ nvmlReturn_t get_milliwatts(struct gpu *gpu, int field, char *text)
     long long mw = 0;
     nvmlReturn_t result = gpu_field(gpu, (enum gpu_field)field, &mw);
 
-    return say(result, text, "%lld.%02lld", mw / 1000, mw % 1000 / 10);
+    return say(result, text, "%.2f", (double)mw / 1000);
 }
 
 /* --- errors ------------------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ nvmlReturn_t get_power_draw(struct gpu *gpu, int unused, char *text)
     nvmlReturn_t result = ASK(DeviceGetPowerUsage, gpu->device, &mw);
 
     (void)unused;
-    return say(result, text, "%u.%02u", mw / 1000, mw % 1000 / 10);
+    return say(result, text, "%.2f", mw / 1000.0);
 }
 
 /* "Supported", or the only value that says so in brackets of its own. */

@@ -240,17 +240,27 @@ nvmlReturn_t get_pci(struct gpu *gpu, int which, char *text)
 
 nvmlReturn_t get_bridge(struct gpu *gpu, int firmware, char *text)
 {
-    nvmlBridgeChipHierarchy_t bridges = { 0 };
-    nvmlReturn_t result = ASK(DeviceGetBridgeChipInfo, gpu->device, &bridges);
-    const nvmlBridgeChipInfo_t *chip = &bridges.bridgeChipInfo[0];
+    nvmlBridgeChipHierarchy_t *bridges = &gpu->answers.bridges.value;
+    nvmlReturn_t result = ONCE(gpu, bridges, ASK(DeviceGetBridgeChipInfo, gpu->device, bridges));
+    const nvmlBridgeChipInfo_t *chip = &bridges->bridgeChipInfo[0];
 
-    if (result == NVML_SUCCESS && bridges.bridgeCount == 0)
+    if (result == NVML_SUCCESS && bridges->bridgeCount == 0)
         return NVML_ERROR_NOT_SUPPORTED;
     return firmware ? say(result, text, "%u", chip->fwVersion)
                     : say(result, text, chip->type ? "BR04" : "PLX");
 }
 
 /* --- switches ----------------------------------------------------------------------------------- */
+
+/* Whether a screen is attached, which the display mode is another name for. */
+static nvmlReturn_t ask_display(struct gpu *gpu, nvmlEnableState_t *state)
+{
+    nvmlReturn_t result = ONCE(gpu, display,
+                               ASK(DeviceGetDisplayMode, gpu->device, &gpu->answers.display.value));
+
+    *state = gpu->answers.display.value;
+    return result;
+}
 
 static nvmlReturn_t ask_state(struct gpu *gpu, enum state_value which, unsigned int *on)
 {
@@ -266,7 +276,7 @@ static nvmlReturn_t ask_state(struct gpu *gpu, enum state_value which, unsigned 
         result = ASK(DeviceGetPersistenceMode, device, &state);
         break;
     case STATE_DISPLAY_MODE:
-        result = ASK(DeviceGetDisplayMode, device, &state);
+        result = ask_display(gpu, &state);
         break;
     case STATE_DISPLAY_ACTIVE:
         result = ASK(DeviceGetDisplayActive, device, &state);
@@ -315,11 +325,10 @@ nvmlReturn_t get_state(struct gpu *gpu, int which, char *text)
     return say_enabled(result, text, on);
 }
 
-/* The older name of the same function. */
 nvmlReturn_t get_display_attached(struct gpu *gpu, int unused, char *text)
 {
     nvmlEnableState_t state = NVML_FEATURE_DISABLED;
-    nvmlReturn_t result = ASK(DeviceGetDisplayMode, gpu->device, &state);
+    nvmlReturn_t result = ask_display(gpu, &state);
 
     (void)unused;
     return say_yes(result, text, state);

@@ -20,7 +20,10 @@ nvmlReturn_t get_link(struct gpu *gpu, int which, char *text)
         result = ASK(DeviceGetMaxPcieLinkGeneration, device, &number);
         break;
     case LINK_CURRENT:
-        result = ASK(DeviceGetCurrPcieLinkGeneration, device, &number);
+        result = ONCE(gpu, link_current,
+                      ASK(DeviceGetCurrPcieLinkGeneration, device,
+                          &gpu->answers.link_current.value));
+        number = gpu->answers.link_current.value;
         break;
     case LINK_DEVICE_MAX:
         result = ASK(DeviceGetGpuMaxPcieLinkGeneration, device, &number);

@@ -352,12 +352,12 @@ static nvmlReturn_t reset_gpu(FILE *file, struct gpu *gpu, const struct setting 
 
 /* clang-format off */
 static const struct change_kind kinds[] = {
-    { "-pm", "--persistence-mode", "persistence mode", parse_switch, "0/DISABLED, 1/ENABLED", set_persistence },
-    { "-e", "--ecc-config", "ECC mode", parse_switch, "0/DISABLED, 1/ENABLED", set_ecc },
-    { "-p", "--reset-ecc-errors", "ECC errors", parse_counters, "0/VOLATILE, 1/AGGREGATE", clear_errors },
+    { "-pm", "--persistence-mode", "persistence mode", parse_switch, "0/DISABLED or 1/ENABLED", set_persistence },
+    { "-e", "--ecc-config", "ECC mode", parse_switch, "0/DISABLED or 1/ENABLED", set_ecc },
+    { "-p", "--reset-ecc-errors", "ECC errors", parse_counters, "0/VOLATILE or 1/AGGREGATE", clear_errors },
     { "-c", "--compute-mode", "compute mode", parse_compute_mode,
-      "0/DEFAULT, 1/EXCLUSIVE_THREAD, 2/PROHIBITED, 3/EXCLUSIVE_PROCESS", set_compute_mode },
-    { NULL, "--gom", "GPU operation mode", parse_operation_mode, "0/ALL_ON, 1/COMPUTE, 2/LOW_DP", set_operation_mode },
+      "0/DEFAULT, 1/EXCLUSIVE_THREAD, 2/PROHIBITED or 3/EXCLUSIVE_PROCESS", set_compute_mode },
+    { NULL, "--gom", "GPU operation mode", parse_operation_mode, "0/ALL_ON, 1/COMPUTE or 2/LOW_DP", set_operation_mode },
     { "-lgc", "--lock-gpu-clocks", "locked GPU clocks", parse_range, "<minGpuClock,maxGpuClock> in MHz", lock_gpu_clocks },
     { "-rgc", "--reset-gpu-clocks", "locked GPU clocks", NULL, NULL, reset_gpu_clocks },
     { "-lmc", "--lock-memory-clocks", "locked memory clocks", parse_range, "<minMemClock,maxMemClock> in MHz", lock_memory_clocks },
@@ -365,9 +365,9 @@ static const struct change_kind kinds[] = {
     { "-ac", "--applications-clocks", "applications clocks", parse_pair, "<memory,graphics> in MHz", set_applications_clocks },
     { "-rac", "--reset-applications-clocks", "applications clocks", NULL, NULL, reset_applications_clocks },
     { "-pl", "--power-limit", "power management limit", parse_watts, "a number of watts", set_power_limit },
-    { "-am", "--accounting-mode", "accounting mode", parse_switch, "0/DISABLED, 1/ENABLED", set_accounting },
+    { "-am", "--accounting-mode", "accounting mode", parse_switch, "0/DISABLED or 1/ENABLED", set_accounting },
     { "-caa", "--clear-accounted-apps", "accounted processes", NULL, NULL, clear_accounted },
-    { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED, 1/ENABLED", set_mig },
+    { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED or 1/ENABLED", set_mig },
     { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu },
 };
 /* clang-format on */
@@ -417,7 +417,7 @@ static int check_arguments(const struct options *options, struct setting *settin
         const struct change *change = &options->changes[i];
 
         if (change->kind->parse && !change->kind->parse(change->argument, &settings[i]))
-            return complain("Provided %s \"%s\" is not valid: it should be one of %s.\n",
+            return complain("Provided %s \"%s\" is not valid: it should be %s.\n",
                             change->kind->what, change->argument, change->kind->allowed);
     }
     return 0;

@@ -178,7 +178,7 @@ is "$(head -n 2 <<<"$said")" "# gpu         pid   type     sm    mem    enc    d
 # Idx           #    C/G      %      %      %      %      %      %     MB     MB    name " 'pmon has its columns'
 is "$(sed -n 3p <<<"$said")" '    0          -     -      -      -      -      -      -      -      -      -    -              ' 'a GPU without processes has a line of dashes'
 like "$(grep short <<<"$said")" '^    1 +[0-9]+     C +[0-9]+ +[0-9]+      -      -      -      -   5120      0    short +$' 'a process has its use and its memory'
-is "$(grep -o 'a*  *$' <<<"$(grep aaa <<<"$said")")" aaaaaaaaaaaaaaa 'a long name is cut to 15 letters'
+is "$(sed -n '/aaa/s/.* //p' <<<"$said")" aaaaaaaaaaaaaaa 'a long name is cut to 15 letters'
 
 # --- topology ------------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ put "$mnt/gpus/0/mig/instances" 'create 3g.20gb'
 said=$(shows)
 is "$(not_wide "$said")" '' 'the table of MIG devices is as wide'
 is "$(sed -n '/MIG devices/,/^$/p' <<<"$said" | grep -cE '^\|  0 +[0-9]+ +0 +[0-9]  \| +[0-9]+MiB / +[0-9]+MiB    \| [0-9]+ +(0|N/A) \|( +[0-9]){5} \|$')" 2 'each MIG device has a line'
-is "$(shows -L | sed -n '2,3s/UUID: MIG-[0-9a-f-]*/UUID/p')" $'  MIG 1g.5gb      Device  0: (UUID)\n  MIG 3g.20gb     Device  1: (UUID)' '-L lists them below their GPU'
+is "$(shows -L | sed -n '2,3s/UUID: MIG-[0-9a-f-]*/UUID/p')" $'  MIG 3g.20gb     Device  0: (UUID)\n  MIG 1g.5gb      Device  1: (UUID)' '-L lists them below their GPU'
 is "$(shows -q -i 0 | grep -c '^    MIG Device$')" 2 '-q tells of them'
 is "$(shows -q -x -i 0 | grep -c '<mig_device>')" 2 'and so does the XML'
 is "$(shows nvlink -s -i 0 | tail -n 1)" 'Nvlink queries are not supported for Devices in MIG mode' 'it has no NVLinks to show'

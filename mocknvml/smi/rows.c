@@ -204,11 +204,10 @@ void rows_print(struct out *out, struct gpu *gpu, unsigned int asked)
             shown = row->show;
             continue;
         }
-        if (row->depth > skip_below)
+        if (row->depth > skip_below || (row->kind == ROW_VALUE && !row->label && !row->element))
             continue;
         skip_below = 100;
-        if (!is_shown(out, shown, asked) ||
-            (row->kind == ROW_VALUE && !row->label && !row->element))
+        if (!is_shown(out, shown, asked))
             continue;
         if (row->when && !row->when(gpu)) {
             skip_below = row->depth;

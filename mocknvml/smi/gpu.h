@@ -34,7 +34,8 @@ struct gpu {
         nvmlReturn_t result; \
         type value;          \
     } name;
-        ANSWER(nvmlPciInfoExt_v1_t, pci)
+        ANSWER(nvmlPciInfo_t, pci)
+        ANSWER(nvmlPciInfoExt_v1_t, class)
         ANSWER(nvmlMemory_v2_t, memory)
         ANSWER(nvmlBAR1Memory_t, bar1)
         ANSWER(nvmlMemory_t, protected)

@@ -187,36 +187,23 @@ nvmlReturn_t get_multi_gpu(struct gpu *gpu, int unused, char *text)
 
 /* --- PCI ---------------------------------------------------------------------------------------- */
 
-/* Drivers before 530 have only the older function, which does not tell the class. */
-static nvmlReturn_t ask_pci(struct gpu *gpu)
+static nvmlReturn_t ask_class(struct gpu *gpu)
 {
-    nvmlPciInfoExt_v1_t *pci = &gpu->answers.pci.value;
-    nvmlPciInfo_t older;
-    nvmlReturn_t result;
+    nvmlPciInfoExt_v1_t *pci = &gpu->answers.class.value;
 
     pci->version = VERSION_OF(*pci, 1);
-    result = ASK(DeviceGetPciInfoExt, gpu->device, pci);
-    if (result != NVML_ERROR_FUNCTION_NOT_FOUND)
-        return result;
-    result = ASK(DeviceGetPciInfo_v3, gpu->device, &older);
-    if (result != NVML_SUCCESS)
-        return result;
-    *pci = (nvmlPciInfoExt_v1_t){ .domain = older.domain,
-                                  .bus = older.bus,
-                                  .device = older.device,
-                                  .pciDeviceId = older.pciDeviceId,
-                                  .pciSubSystemId = older.pciSubSystemId,
-                                  .baseClass = 3,
-                                  .subClass = 2 };
-    snprintf(pci->busId, sizeof(pci->busId), "%s", older.busId);
-    return result;
+    return ASK(DeviceGetPciInfoExt, gpu->device, pci);
 }
 
 /* Hexadecimal, without the 0x that only some outputs put before it. */
 nvmlReturn_t get_pci(struct gpu *gpu, int which, char *text)
 {
-    const nvmlPciInfoExt_v1_t *pci = &gpu->answers.pci.value;
-    nvmlReturn_t result = ONCE(gpu, pci, ask_pci(gpu));
+    const nvmlPciInfo_t *pci = &gpu->answers.pci.value;
+    bool of_class = which == PCI_BASE_CLASS || which == PCI_SUB_CLASS;
+    nvmlReturn_t result = of_class ? ONCE(gpu, class, ask_class(gpu))
+                                   : ONCE(gpu, pci,
+                                          ASK(DeviceGetPciInfo_v3, gpu->device,
+                                              &gpu->answers.pci.value));
 
     switch ((enum pci_value)which) {
     case PCI_BUS_ID:
@@ -228,9 +215,9 @@ nvmlReturn_t get_pci(struct gpu *gpu, int which, char *text)
     case PCI_DEVICE:
         return say(result, text, "%02X", pci->device);
     case PCI_BASE_CLASS:
-        return say(result, text, "%X", pci->baseClass);
+        return say(result, text, "%X", gpu->answers.class.value.baseClass);
     case PCI_SUB_CLASS:
-        return say(result, text, "%X", pci->subClass);
+        return say(result, text, "%X", gpu->answers.class.value.subClass);
     case PCI_DEVICE_ID:
         return say(result, text, "%08X", pci->pciDeviceId);
     default:

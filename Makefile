@@ -268,7 +268,7 @@ check-tsan: ## the same tests under the thread sanitizer
 
 # Programs of others, at the versions in tests/clients/versions, in a place of their own. What is missing here is
 # missing: the tests that need it say so.
-CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian)
+CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf gpu-exporter)
 
 $(BUILD)/clients/go/installed: $(wildcard tests/clients/go/go.* tests/clients/go/*/*.go)
 $(BUILD)/clients/rust/installed: $(wildcard tests/clients/rust/Cargo.* tests/clients/rust/src/*.rs)
@@ -354,7 +354,7 @@ BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fus
               libmicrohttpd-dev libdeflate-dev libcrypt-dev
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
               groff-base zsh fish patch curl openssl prometheus python3-prometheus-client
-CLIENT_PKGS := python3-venv tmux libncursesw6
+CLIENT_PKGS := python3-venv tmux libncursesw6 pciutils
 BENCH_PKGS := curl wrk nginx-light|nginx
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format

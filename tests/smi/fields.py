@@ -168,7 +168,8 @@ rules = {
 }
 
 help_text = run("--help-query-gpu")
-fields = [m.group(1) for m in re.finditer(r'^"([^"]+)"', help_text, re.M)]
+# Programs find them so: a name in quotes, after an empty line.
+fields = re.findall(r'\n\s*\n"([^"]+)"', help_text)
 aliases = re.findall(r' or "([^"]+)"', help_text)
 count = len(run("-L").splitlines())
 gpus = [Gpu(i) for i in range(count)]

@@ -19,20 +19,7 @@ is "$(readelf -d "$BUILD/nvidia-smi" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
     'it is linked with the C library alone'
 
 need_mounts
-unset FAKEGPUFS_ROOT NVIDIA_VISIBLE_DEVICES LD_LIBRARY_PATH
-smi=$mnt/usr/bin/nvidia-smi
-
-shows() {
-    bounded "$smi" "$@" 2>&1
-}
-
-metric() {
-    cat "$mnt/gpus/$1/metrics/$2"
-}
-
-identity() {
-    cat "$mnt/gpus/$1/identity/$2"
-}
+. tests/smi/smi.sh
 
 # not_wide TEXT: its lines that are not as wide as the table.
 not_wide() {

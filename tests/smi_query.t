@@ -9,16 +9,7 @@
 
 cd "${0%/*}/.." || bail 'no top directory'
 need_mounts
-unset FAKEGPUFS_ROOT NVIDIA_VISIBLE_DEVICES LD_LIBRARY_PATH
-smi=$mnt/usr/bin/nvidia-smi
-
-shows() {
-    bounded "$smi" "$@" 2>&1
-}
-
-metric() {
-    cat "$mnt/gpus/$1/metrics/$2"
-}
+. tests/smi/smi.sh
 
 # --- every field of GPUs of every kind ------------------------------------------------------------
 

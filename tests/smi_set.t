@@ -7,9 +7,9 @@
 . "${0%/*}/tap.sh"
 . "${0%/*}/mount.sh"
 
+cd "${0%/*}/.." || bail 'no top directory'
 need_mounts
-unset FAKEGPUFS_ROOT NVIDIA_VISIBLE_DEVICES LD_LIBRARY_PATH
-smi=$mnt/usr/bin/nvidia-smi
+. tests/smi/smi.sh
 mount_up --gpus 3
 bus=00000000:17:00.0
 

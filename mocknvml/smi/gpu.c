@@ -57,6 +57,44 @@ nvmlReturn_t get_absent(struct gpu *gpu, int argument, char *text)
     return NVML_ERROR_NOT_SUPPORTED;
 }
 
+/* --- values that functions give as they are -------------------------------------------------------- */
+
+/* The function that the argument says; NULL when the library has it not. */
+static void function_of(int argument, void *function)
+{
+    memcpy(function, (const char *)&api + argument, sizeof(void (*)(void)));
+}
+
+nvmlReturn_t get_text(struct gpu *gpu, int argument, char *text)
+{
+    text_function *ask;
+
+    function_of(argument, &ask);
+    return ask ? ask(gpu->device, text, TEXT_BYTES) : NVML_ERROR_FUNCTION_NOT_FOUND;
+}
+
+nvmlReturn_t get_uint(struct gpu *gpu, int argument, char *text)
+{
+    unsigned int number = 0;
+    uint_function *ask;
+    nvmlReturn_t result;
+
+    function_of(argument, &ask);
+    result = ask ? ask(gpu->device, &number) : NVML_ERROR_FUNCTION_NOT_FOUND;
+    return say(result, text, "%u", number);
+}
+
+nvmlReturn_t get_percent(struct gpu *gpu, int argument, char *text)
+{
+    unsigned int percent = 0, period_us = 0;
+    percent_function *ask;
+    nvmlReturn_t result;
+
+    function_of(argument, &ask);
+    result = ask ? ask(gpu->device, &percent, &period_us) : NVML_ERROR_FUNCTION_NOT_FOUND;
+    return say(result, text, "%u", percent);
+}
+
 /* --- answers to several values ------------------------------------------------------------------ */
 
 static nvmlReturn_t ask_fields(struct gpu *gpu)

@@ -54,7 +54,6 @@ struct gpu {
         ANSWER(nvmlFBCStats_t, capture)
         ANSWER(int, margin)
         ANSWER(nvmlPstates_t, pstate)
-        ANSWER(unsigned int, link_current)
         ANSWER(nvmlEnableState_t, display)
         ANSWER(nvmlBridgeChipHierarchy_t, bridges)
         ANSWER(unsigned int, gsp_default)
@@ -120,24 +119,21 @@ nvmlReturn_t say_active(nvmlReturn_t result, char *text, bool active);
 /* For values that the library's interface does not have. */
 getter get_absent;
 
+/*
+ * Values that a function gives as they are: the argument of get_text, get_uint and get_percent is a function of
+ * that type, and the compiler sees that it is.
+ */
+typedef nvmlReturn_t text_function(nvmlDevice_t device, char *text, unsigned int size);
+typedef nvmlReturn_t uint_function(nvmlDevice_t device, unsigned int *number);
+typedef nvmlReturn_t percent_function(nvmlDevice_t device, unsigned int *percent,
+                                      unsigned int *period_us);
+#define FUNCTION_OF(type, name) \
+    ((int)(offsetof(struct api, name) + 0 * sizeof(api.name == (type *)0)))
+#define TEXT_OF(name) FUNCTION_OF(text_function, name)
+#define UINT_OF(name) FUNCTION_OF(uint_function, name)
+#define PERCENT_OF(name) FUNCTION_OF(percent_function, name)
+
 enum node_value { NODE_TIME, NODE_DRIVER, NODE_COUNT };
-enum string_value {
-    STRING_NAME,
-    STRING_UUID,
-    STRING_SERIAL,
-    STRING_VBIOS,
-    STRING_BOARD_PART,
-    STRING_INFOROM,
-    STRING_GSP,
-    STRING_HOSTNAME
-};
-enum number_value {
-    NUMBER_INDEX,
-    NUMBER_MINOR,
-    NUMBER_FAN,
-    NUMBER_ACCOUNTING_BUFFER,
-    NUMBER_MODULE
-};
 enum pci_value {
     PCI_BUS_ID,
     PCI_DOMAIN,
@@ -174,16 +170,8 @@ enum platform_value {
     PLATFORM_MODULE,
     PLATFORM_GUID
 };
-enum link_value { LINK_MAX, LINK_CURRENT, LINK_DEVICE_MAX, LINK_WIDTH_MAX, LINK_WIDTH_CURRENT };
 enum memory_value { MEMORY_TOTAL, MEMORY_RESERVED, MEMORY_USED, MEMORY_FREE };
-enum engine_value {
-    ENGINE_GPU,
-    ENGINE_MEMORY,
-    ENGINE_ENCODER,
-    ENGINE_DECODER,
-    ENGINE_JPEG,
-    ENGINE_OFA
-};
+enum engine_value { ENGINE_GPU, ENGINE_MEMORY };
 enum session_value { SESSION_COUNT, SESSION_FPS, SESSION_LATENCY };
 /* A kind of counter: which errors, since when, where. */
 enum { ERRORS_CORRECTED = 0, ERRORS_UNCORRECTED = 2, ERRORS_VOLATILE = 0, ERRORS_AGGREGATE = 1 };
@@ -218,12 +206,12 @@ enum fabric_value {
 enum clock_value { CLOCK_CURRENT, CLOCK_APPLICATION, CLOCK_DEFAULT, CLOCK_MAX, CLOCK_BOOST };
 #define CLOCK(kind, type) ((kind)*NVML_CLOCK_COUNT + (type))
 
-getter get_node, get_string, get_number, get_pci, get_state, get_platform, get_brand,
-    get_architecture, get_capability, get_pdi, get_board_id, get_multi_gpu, get_inforom,
-    get_inforom_valid, get_display_attached, get_addressing, get_virtualization, get_host_vgpu,
-    get_operation_mode, get_driver_model, get_flush_time, get_flush_duration, get_egm, get_recovery,
-    get_driver_capability, get_device_capability;
-getter get_link, get_bridge, get_throughput, get_atomics, get_pstate, get_reason, get_reasons,
+getter get_text, get_uint, get_percent, get_node, get_gsp_version, get_hostname, get_pci, get_state,
+    get_platform, get_brand, get_architecture, get_capability, get_pdi, get_board_id, get_multi_gpu,
+    get_inforom, get_inforom_valid, get_display_attached, get_addressing, get_virtualization,
+    get_host_vgpu, get_operation_mode, get_driver_model, get_flush_time, get_flush_duration,
+    get_egm, get_recovery, get_driver_capability, get_device_capability;
+getter get_bridge, get_throughput, get_atomics, get_pstate, get_reason, get_reasons,
     get_reasons_supported, get_counter_us, get_memory, get_bar1, get_protected, get_engine,
     get_encoder, get_capture, get_clock, get_compute_mode;
 getter get_field, get_yes_field, get_milliwatts, get_sram, get_sram_errors, get_errors_total,

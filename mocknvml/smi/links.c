@@ -147,8 +147,8 @@ static void show_gpu(struct gpu *gpu, long only, link_shower *show)
 {
     char name[TEXT_BYTES] = "", uuid[TEXT_BYTES] = "";
 
-    get_string(gpu, STRING_NAME, name);
-    get_string(gpu, STRING_UUID, uuid);
+    get_text(gpu, TEXT_OF(DeviceGetName), name);
+    get_text(gpu, TEXT_OF(DeviceGetUUID), uuid);
     printf("GPU %u: %s (UUID: %s)\n", gpu->index, name, uuid);
     if (gpu_is_mig(gpu)) {
         puts("Nvlink queries are not supported for Devices in MIG mode");

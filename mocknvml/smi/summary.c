@@ -151,13 +151,13 @@ static void print_gpu(FILE *file, struct gpu *gpu)
     char fan[CELL], temperature[CELL], pstate[CELL], power[CELL], limit[CELL];
     char used[CELL], total[CELL], busy[CELL], compute[CELL], mig[CELL];
 
-    get_string(gpu, STRING_NAME, name);
+    get_text(gpu, TEXT_OF(DeviceGetName), name);
     cut_end(name);
     on_off(persistence, gpu, STATE_PERSISTENCE);
     cell(bus_id, gpu, get_pci, PCI_BUS_ID, "");
     on_off(display, gpu, STATE_DISPLAY_ACTIVE);
     ecc_cell(ecc, gpu);
-    cell(fan, gpu, get_number, NUMBER_FAN, "%");
+    cell(fan, gpu, get_uint, UINT_OF(DeviceGetFanSpeed), "%");
     cell(temperature, gpu, get_temperature, 0, "C");
     cell(pstate, gpu, get_pstate, 0, "");
     watts(power, gpu, api.DeviceGetPowerUsage);
@@ -315,8 +315,8 @@ int list_print(FILE *file, struct gpus *gpus)
         struct mig_device mig;
         unsigned int index = 0;
 
-        get_string(gpu, STRING_NAME, name);
-        get_string(gpu, STRING_UUID, uuid);
+        get_text(gpu, TEXT_OF(DeviceGetName), name);
+        get_text(gpu, TEXT_OF(DeviceGetUUID), uuid);
         fprintf(file, "GPU %u: %s (UUID: %s)\n", gpu->index, name, uuid);
         while (mig_next(gpu, &index, &mig))
             fprintf(file, "  MIG %-11s Device %2u: (UUID: %s)\n", mig.name, mig.index, mig.uuid);

@@ -44,28 +44,16 @@ nvmlReturn_t get_node(struct gpu *gpu, int which, char *text)
 
 /* --- texts -------------------------------------------------------------------------------------- */
 
-nvmlReturn_t get_string(struct gpu *gpu, int which, char *text)
+nvmlReturn_t get_gsp_version(struct gpu *gpu, int unused, char *text)
 {
-    nvmlDevice_t device = gpu->device;
+    (void)unused;
+    return ASK(DeviceGetGspFirmwareVersion, gpu->device, text);
+}
 
-    switch ((enum string_value)which) {
-    case STRING_NAME:
-        return ASK(DeviceGetName, device, text, TEXT_BYTES);
-    case STRING_UUID:
-        return ASK(DeviceGetUUID, device, text, TEXT_BYTES);
-    case STRING_SERIAL:
-        return ASK(DeviceGetSerial, device, text, TEXT_BYTES);
-    case STRING_VBIOS:
-        return ASK(DeviceGetVbiosVersion, device, text, TEXT_BYTES);
-    case STRING_BOARD_PART:
-        return ASK(DeviceGetBoardPartNumber, device, text, TEXT_BYTES);
-    case STRING_INFOROM:
-        return ASK(DeviceGetInforomImageVersion, device, text, TEXT_BYTES);
-    case STRING_GSP:
-        return ASK(DeviceGetGspFirmwareVersion, device, text);
-    default:
-        return ASK(DeviceGetHostname_v1, device, text);
-    }
+nvmlReturn_t get_hostname(struct gpu *gpu, int unused, char *text)
+{
+    (void)unused;
+    return ASK(DeviceGetHostname_v1, gpu->device, text);
 }
 
 nvmlReturn_t get_inforom(struct gpu *gpu, int object, char *text)
@@ -131,32 +119,6 @@ nvmlReturn_t get_capability(struct gpu *gpu, int unused, char *text)
 }
 
 /* --- numbers ------------------------------------------------------------------------------------ */
-
-nvmlReturn_t get_number(struct gpu *gpu, int which, char *text)
-{
-    nvmlDevice_t device = gpu->device;
-    unsigned int number = 0;
-    nvmlReturn_t result;
-
-    switch ((enum number_value)which) {
-    case NUMBER_INDEX:
-        result = ASK(DeviceGetIndex, device, &number);
-        break;
-    case NUMBER_MINOR:
-        result = ASK(DeviceGetMinorNumber, device, &number);
-        break;
-    case NUMBER_FAN:
-        result = ASK(DeviceGetFanSpeed, device, &number);
-        break;
-    case NUMBER_ACCOUNTING_BUFFER:
-        result = ASK(DeviceGetAccountingBufferSize, device, &number);
-        break;
-    default:
-        result = ASK(DeviceGetModuleId, device, &number);
-        break;
-    }
-    return say(result, text, "%u", number);
-}
 
 nvmlReturn_t get_pdi(struct gpu *gpu, int unused, char *text)
 {
@@ -471,7 +433,7 @@ nvmlReturn_t get_platform(struct gpu *gpu, int which, char *text)
     case PLATFORM_PEER:
         return SAY_WORD(result, text, peers, (unsigned char)p->peerType);
     case PLATFORM_MODULE:
-        return get_number(gpu, NUMBER_MODULE, text);
+        return get_uint(gpu, UINT_OF(DeviceGetModuleId), text);
     default:
         return say_guid(result, text, p->ibGuid);
     }

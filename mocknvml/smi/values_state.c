@@ -9,35 +9,6 @@
 
 /* --- PCIe --------------------------------------------------------------------------------------- */
 
-nvmlReturn_t get_link(struct gpu *gpu, int which, char *text)
-{
-    nvmlDevice_t device = gpu->device;
-    unsigned int number = 0;
-    nvmlReturn_t result;
-
-    switch ((enum link_value)which) {
-    case LINK_MAX:
-        result = ASK(DeviceGetMaxPcieLinkGeneration, device, &number);
-        break;
-    case LINK_CURRENT:
-        result = ONCE(gpu, link_current,
-                      ASK(DeviceGetCurrPcieLinkGeneration, device,
-                          &gpu->answers.link_current.value));
-        number = gpu->answers.link_current.value;
-        break;
-    case LINK_DEVICE_MAX:
-        result = ASK(DeviceGetGpuMaxPcieLinkGeneration, device, &number);
-        break;
-    case LINK_WIDTH_MAX:
-        result = ASK(DeviceGetMaxPcieLinkWidth, device, &number);
-        break;
-    default:
-        result = ASK(DeviceGetCurrPcieLinkWidth, device, &number);
-        break;
-    }
-    return say(result, text, "%u", number);
-}
-
 nvmlReturn_t get_throughput(struct gpu *gpu, int counter, char *text)
 {
     unsigned int kilobytes = 0;
@@ -197,30 +168,9 @@ nvmlReturn_t get_compute_mode(struct gpu *gpu, int unused, char *text)
 nvmlReturn_t get_engine(struct gpu *gpu, int which, char *text)
 {
     nvmlUtilization_t rates = { 0 };
-    nvmlDevice_t device = gpu->device;
-    unsigned int percent = 0, period_us;
-    nvmlReturn_t result;
+    nvmlReturn_t result = gpu_utilization(gpu, &rates);
 
-    switch ((enum engine_value)which) {
-    case ENGINE_GPU:
-    case ENGINE_MEMORY:
-        result = gpu_utilization(gpu, &rates);
-        percent = which == ENGINE_GPU ? rates.gpu : rates.memory;
-        break;
-    case ENGINE_ENCODER:
-        result = ASK(DeviceGetEncoderUtilization, device, &percent, &period_us);
-        break;
-    case ENGINE_DECODER:
-        result = ASK(DeviceGetDecoderUtilization, device, &percent, &period_us);
-        break;
-    case ENGINE_JPEG:
-        result = ASK(DeviceGetJpgUtilization, device, &percent, &period_us);
-        break;
-    default:
-        result = ASK(DeviceGetOfaUtilization, device, &percent, &period_us);
-        break;
-    }
-    return say(result, text, "%u", percent);
+    return say(result, text, "%u", which == ENGINE_GPU ? rates.gpu : rates.memory);
 }
 
 nvmlReturn_t get_encoder(struct gpu *gpu, int which, char *text)

@@ -11,7 +11,7 @@ need_client gpu-exporter
 need_mounts
 mount_up --gpus 2
 use_smi
-train
+trained
 
 port=$((20000 + $$ % 20000))
 output=$dir/log background "$bin/nvidia_gpu_exporter" --web.listen-address "127.0.0.1:$port" \

@@ -12,7 +12,7 @@ need_command node lspci
 need_mounts
 mount_up --gpus 2
 use_smi
-train
+trained
 
 # It asks for the PCI devices of this machine: those of the mount.
 mkdir "$dir/bin"

@@ -11,7 +11,7 @@ need_client python
 need_mounts
 mount_up --gpus 2
 use_smi
-train
+trained
 
 cat >"$dir/walk_nvsmi.py" <<'END'
 import nvsmi

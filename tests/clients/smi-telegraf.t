@@ -11,7 +11,7 @@ need_client telegraf
 need_mounts
 mount_up --gpus 2
 use_smi
-train
+trained
 
 cat >"$dir/telegraf.conf" <<END
 [[inputs.nvidia_smi]]

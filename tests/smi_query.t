@@ -20,6 +20,7 @@ gpus:
   - {model: T4, count: 1}
   - {model: V100-SXM2-16GB, count: 1}
   - {model: RTX-4090, count: 1}
+  - {model: GB200, count: 1}
 END
 mount_up --config "$dir/node.yaml"
 mkdir "$mnt/workloads/train"

@@ -60,6 +60,19 @@ Reboot required.$done" -i 1 -e 0
 is "$(cat "$mnt/gpus/1/metrics/ecc_mode_pending")" 0 'ECC goes off with the next reset'
 says 0 "Enabled MIG Mode for GPU $bus$done" -i 1 -mig 1
 is "$(cat "$mnt/gpus/1/metrics/mig_mode")" 1 'MIG is on'
+says 0 "GPU $bus was successfully reset.$done" -i 1 -r
+is "$(cat "$mnt/gpus/1/metrics/ecc_mode")" 0 'a reset does what was pending'
+says 0 "Reset volatile ECC errors to zero for GPU 00000000:06:00.0.$done" -i 0 -p 0
+mkdir "$mnt/workloads/train"
+put "$mnt/workloads/train/devices" 0
+put "$mnt/workloads/train/memory" 1GiB
+put "$mnt/workloads/train/activity" '[{utilization: 40}]'
+wait_for grep -q train "$mnt/gpus/0/processes"
+got=$(bounded "$smi" -i 0 -r)
+is "$?:$got" "19:GPU 00000000:06:00.0 is currently in use by another process.$early" 'a GPU that is used is not reset'
+says 0 "Enabled Accounting Mode for GPU 00000000:06:00.0.$done" -i 0 -am 1
+is "$(cat "$mnt/gpus/0/control/accounting_mode")" 1 'accounting is on'
+rmdir "$mnt/workloads/train"
 says 0 "Power limit for GPU 00000000:06:00.0 was set to 200.00 W from 400.00 W.
 Power limit for GPU $bus was set to 200.00 W from 300.50 W.
 Power limit for GPU 00000000:28:00.0 was set to 200.00 W from 400.00 W.$done" -pl 200

@@ -160,9 +160,11 @@ rules = {
     r"clocks\.applications\.memory": metric("clock_memory_application_mhz"),
     r"clocks\.max\.(graphics|sm|memory)": lambda g, name: g.value(f"metrics/clock_{name}_max_mhz"),
     r"mig\.mode\.(?:current|pending)": metric("mig_mode", enabled),
+    r"module\.power\.(min|max)_limit": lambda g, name: watts(g.board[f"module_power_{name}_mw"]) if int(g.board[f"module_power_{name}_mw"]) else NA,
+    r"module\..*": lambda g: NA,
     # What no file tells: the library has one answer for every GPU.
     r"clocks\.default_applications\..*|gsp\.mode\..*|c2c\.mode|accounting\..*|display_.*|encoder\.stats\..*": lambda g: None,
-    r"protected_memory\..*|fabric\..*|platform\..*|module\..*|power_smoothing\..*|edpp_multiplier|hostname": lambda g: None,
+    r"protected_memory\..*|fabric\..*|platform\..*|power_smoothing\..*|edpp_multiplier|hostname": lambda g: None,
     r"vgpu_.*|driver_model\..*|gom\..*|dramEncryption\..*|pcie\.link\.gen\.hostmax": lambda g: None,
     r"remapped_rows\..*_inactive|ecc\.errors\..*|inforom\.checksum_validation": lambda g: None,
 }

@@ -121,11 +121,14 @@ void row_value(const struct row *row, struct gpu *gpu, enum style style, char *t
 {
     char value[TEXT_BYTES] = "";
     nvmlReturn_t result = row->get(gpu, row->argument, value);
+    bool is_csv = style == STYLE_CSV || style == STYLE_CSV_BARE;
 
+    if (result == NVML_SUCCESS && !*value && !is_csv)
+        result = NVML_ERROR_NOT_SUPPORTED; /* only CSV can show that there is nothing in it */
     if (result == NVML_SUCCESS)
         value_with_unit(value, row->unit, style, text);
     else
-        value_missing(result, style == STYLE_CSV || style == STYLE_CSV_BARE, text);
+        value_missing(result, is_csv, text);
 }
 
 /* --- names of fields ---------------------------------------------------------------------------- */

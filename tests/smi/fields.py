@@ -196,7 +196,7 @@ for gpu, line in zip(gpus, lines):
         found, rule = match[0]
         want = rule(gpu, *found.groups()) if found.groups() and rule.__code__.co_argcount > 1 else rule(gpu)
         if want is None:
-            if not value or re.search(r"Unknown|Error|lost", value):
+            if (not value and field != "platform.chassis_serial_number") or re.search(r"Unknown|Error|lost", value):
                 print(f"GPU {gpu.index}: {field} is '{value}'")
             continue
         compared += 1

@@ -34,6 +34,7 @@ SIM_SRCS    := $(sort $(wildcard sim/*.c))
 FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c fusefs/cli/*.c))
 NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 EXPORTER_SRCS := $(sort $(wildcard exporter/*.c))
+SMI_SRCS    := $(sort $(wildcard mocknvml/smi/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
@@ -61,7 +62,9 @@ EXPORTER_OBJS := $(call objects,$(EXPORTER_SRCS)) $(BUILD)/page.o $(BUILD)/expor
 PAGE_FILES  := $(sort $(wildcard exporter/page/*))
 EXPORTER_MAIN := $(BUILD)/exporter/exporter.o
 LIBEXPORTER := $(BUILD)/libexporter.a
-PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs) $(if $(EXPORTER_SRCS),$(BUILD)/fakegpu-exporter)
+PROGRAMS    := $(if $(FUSEFS_SRCS),$(BUILD)/fakegpufs) $(if $(EXPORTER_SRCS),$(BUILD)/fakegpu-exporter) \
+               $(if $(SMI_SRCS),$(BUILD)/nvidia-smi)
+SMI_OBJS    := $(call objects,$(SMI_SRCS))
 LIBNVML     := $(if $(NVML_SRCS),$(BUILD)/libnvidia-ml.so.1)
 # What the library shares with the daemon, built again so that it can be loaded anywhere.
 PIC_SRCS    := $(NVML_SRCS) fusefs/reader.c fusefs/snapshot.c sim/metric.c sim/unit.c sim/text.c sim/why.c
@@ -69,7 +72,7 @@ PIC_OBJS    := $(patsubst %.c,$(BUILD)/pic/%.o,$(PIC_SRCS))
 PAGES       := $(if $(FUSEFS_SRCS),$(BUILD)/pages)
 LIBRARIES   := $(if $(NVML_SRCS),$(LIBNVML) $(BUILD)/libnvidia-ml.so)
 TAP         := $(BUILD)/tests/tap.o
-OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(TAP) \
+OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(SMI_OBJS) $(TAP) \
                $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS)) $(PIC_OBJS)
 
 # --- Flags ------------------------------------------------------------------
@@ -102,6 +105,11 @@ $(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 $(BUILD)/fakegpu-exporter: $(EXPORTER_MAIN) $(LIBEXPORTER) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(EXPORTER_LIBS)
+
+# It needs nothing of the library but its name: that is looked for when it runs.
+$(BUILD)/nvidia-smi: $(SMI_OBJS) $(BUILD)/stamp/sources
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $(SMI_OBJS) -ldl
 
 $(LIBSIM): $(SIM_OBJS) $(BUILD)/stamp/sources
 	$(call say,AR)
@@ -203,7 +211,7 @@ $(BUILD)/stamp/$(1): FORCE
 	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || echo '$(subst ','\'',$(2))' >$$@
 endef
 $(eval $(call stamp,flags,$(COMPILE) $(PIC_FLAGS) $(LDFLAGS)))
-$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PIC_SRCS)))
+$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PIC_SRCS) $(SMI_SRCS)))
 $(eval $(call stamp,schemas,$(SCHEMAS)))
 
 $(BUILD)/stamp/headers:
@@ -273,7 +281,7 @@ check-tsan: ## the same tests under the thread sanitizer
 
 # Programs of others, at the versions in tests/clients/versions, in a place of their own. What is missing here is
 # missing: the tests that need it say so.
-CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian)
+CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf gpu-exporter)
 
 $(BUILD)/clients/go/installed: $(wildcard tests/clients/go/go.* tests/clients/go/*/*.go tests/clients/otlp/*)
 $(BUILD)/clients/rust/installed: $(wildcard tests/clients/rust/Cargo.* tests/clients/rust/src/*.rs)
@@ -361,7 +369,7 @@ BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fus
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
               groff-base zsh fish patch curl openssl prometheus python3-prometheus-client \
               python3-protobuf protobuf-compiler
-CLIENT_PKGS := python3-venv tmux libncursesw6
+CLIENT_PKGS := python3-venv tmux libncursesw6 pciutils
 BENCH_PKGS := curl wrk nginx-light|nginx
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format chromium chromium-driver python3-selenium
@@ -433,7 +441,8 @@ install: all ## install into $(DESTDIR)$(PREFIX)
 
 .PHONY: uninstall
 uninstall: ## remove what `make install` put there
-	$(Q)rm -f '$(BINDIR)/fakegpufs' '$(BINDIR)/fakegpu-exporter' '$(SHAREDIR)'/man/man1/fakegpufs.1 '$(SHAREDIR)'/man/man1/fakegpufs-*.1 \
+	$(Q)$(foreach p,$(PROGRAMS),rm -f '$(BINDIR)/$(notdir $(p))' &&) :
+	$(Q)rm -f '$(SHAREDIR)'/man/man1/fakegpufs.1 '$(SHAREDIR)'/man/man1/fakegpufs-*.1 \
 	    '$(SHAREDIR)/bash-completion/completions/fakegpufs' '$(SHAREDIR)/zsh/site-functions/_fakegpufs' \
 	    '$(SHAREDIR)/fish/vendor_completions.d/fakegpufs.fish'
 	$(Q)rm -rf '$(DATADIR)' '$(LIBDIR)'

@@ -160,12 +160,15 @@ int reader_text(struct reader *r, const char *path, char *buf, unsigned long siz
 
     if (fd < 0)
         return -errno;
+    /* A file is rendered as a whole: what is shorter than it might be is its end. */
     while (used < size && (n = read(fd, buf + used, size - used)) != 0) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             break;
         used += (unsigned long)n;
+        if (used < size)
+            break;
     }
     err = errno;
     close(fd);

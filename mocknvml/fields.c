@@ -93,10 +93,32 @@ static const struct field fields[] = {
     { 271, METRIC_THROTTLE_POWER_BRAKE, U64 },
 };
 
+/* The scope of a power field: 0 is the GPU, 1 its module, 2 its memory. */
+static bool is_power(const nvmlFieldValue_t *field)
+{
+    return field->fieldId >= 185 && field->fieldId <= 192 && field->fieldId != 191;
+}
+
+/* Of a module the limits alone are known, and where there is none they are 0; of the memory nothing is. */
+static nvmlReturn_t other_power(struct asking *a, const nvmlFieldValue_t *field, int64_t *mw)
+{
+    const char *name = field->fieldId == 187   ? "module_power_min_mw"
+                       : field->fieldId == 188 ? "module_power_max_mw"
+                                               : NULL;
+    nvmlReturn_t result;
+
+    if (field->scopeId != 1 || !name)
+        return NVML_ERROR_NOT_SUPPORTED;
+    result = device_fact(a->device, name, mw);
+    return result == NVML_SUCCESS && *mw == 0 ? NVML_ERROR_NOT_SUPPORTED : result;
+}
+
 static nvmlReturn_t metric_field(struct asking *a, const struct field *row, nvmlFieldValue_t *field)
 {
     int64_t value;
-    nvmlReturn_t result = nvml_error(sample_value(a->sample, row->metric, &value));
+    nvmlReturn_t result = is_power(field) && field->scopeId
+                              ? other_power(a, field, &value)
+                              : nvml_error(sample_value(a->sample, row->metric, &value));
 
     if (result == NVML_SUCCESS)
         set_value(field, row->type, value);

@@ -7,6 +7,7 @@
 #     fusefs/    its own and sim's; reader.[ch], the outside view, knows no state of sim
 #     mocknvml/  its own, fusefs/reader.h and the metric registry: sim/metric.h, sim/unit.h
 #     exporter/  the same, the log, and sim's tools: texts, arenas, sentences, YAML and its tables
+#     mocknvml/smi/  nvidia-smi: its own and mocknvml/nvml.h, nothing of the library behind it
 #     tests/     anything; nobody includes tests
 #
 # The rules are functions that print what breaks them, one `file:line: text` each. They are run
@@ -92,6 +93,10 @@ rule_outside() {
     includes $(sources exporter) | unless "exporter/.*|fusefs/(reader|log)[.]h|$registry|$tools|<.*>"
 }
 
+rule_smi() {
+    includes $(sources mocknvml/smi) | unless "mocknvml/(nvml[.]h|smi/.*)|<.*>"
+}
+
 # One world and one metric registry, both in sim/.
 rule_one_truth() {
     occurrences '^[[:space:]]*(struct world|enum metric(_id)?)[[:space:]]*(\{|$)' \
@@ -126,6 +131,7 @@ is "$(rule_sim)" '' 'sim/ knows itself, the C library and libyaml'
 is "$(rule_fusefs)" '' 'fusefs/ knows itself and sim/'
 is "$(rule_reader)" '' 'the reader and the metric registry know no state of sim/'
 is "$(rule_outside)" '' 'mocknvml/ and exporter/ know the reader and the metric registry, and no state'
+is "$(rule_smi)" '' 'nvidia-smi knows the interface alone'
 is "$(rule_one_truth)" '' 'the world and the metric registry are defined in sim/ only'
 is "$(rule_deterministic)" '' 'sim/ reads no real clock and no randomness of others'
 is "$(rule_spdx)" '' 'each C file begins with a comment that holds an SPDX line'

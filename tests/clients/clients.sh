@@ -63,15 +63,20 @@ identity() {
     cat "$mnt/gpus/$1/identity/$2"
 }
 
-# busy_node: a node with one of each: an idle GPU 0, a busy GPU 1 with a process, GPU 2 with a failing sensor and a link
-# that is down, GPU 3 lost, GPU 4 in MIG mode; and the clock stands still, so that nothing changes while it is read.
-busy_node() {
+# train: a process with 5 GiB on GPU 1.
+train() {
     mkdir "$mnt/workloads/train"
     put "$mnt/workloads/train/devices" 1
     put "$mnt/workloads/train/memory" 5GiB
     put "$mnt/workloads/train/pid" $$
     put "$mnt/workloads/train/activity" '[{utilization: 80}]'
     wait_for grep -q "^$$ " "$mnt/gpus/1/processes"
+}
+
+# busy_node: a node with one of each: an idle GPU 0, a busy GPU 1 with a process, GPU 2 with a failing sensor and a link
+# that is down, GPU 3 lost, GPU 4 in MIG mode; and the clock stands still, so that nothing changes while it is read.
+busy_node() {
+    train
     put "$mnt/gpus/2/control/fault" 'sensor temperature_gpu_c'
     put "$mnt/gpus/2/control/fault" 'nvlink 3 down'
     put "$mnt/gpus/2/control/fault" 'ecc sbe 3'

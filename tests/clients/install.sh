@@ -2,7 +2,7 @@
 #
 # Installs clients of one kind, at the versions in tests/clients/versions: install.sh KIND DIRECTORY
 #
-# KIND is python, go, rust or debian. What can be run is in DIRECTORY/bin then, and DIRECTORY/installed is there. Where a
+# KIND is python, go, rust, debian, node, telegraf or gpu-exporter. What can be run is in DIRECTORY/bin then, and DIRECTORY/installed is there. Where a
 # toolchain or a registry is missing that is no failure: DIRECTORY/missing says what, the tests skip with this sentence,
 # and the next run tries again. Programs of our own that do not compile are a failure.
 # Downloads are kept where pip, go and cargo keep them always. Nothing is written outside of those and DIRECTORY.
@@ -49,13 +49,24 @@ install_python() {
     "$out/bin/pip" -q install "${packages[@]}" >"$out/log" 2>&1 || missing 'pip cannot install them'
 }
 
+# The toolchain that is here, whatever a module would like best; and a module is built as it is.
+go_prepare() {
+    export GOTOOLCHAIN=local GOFLAGS=-buildvcs=false GOWORK=off
+    command -v go >/dev/null || missing 'there is no go here'
+}
+
+# go_source MODULE: downloads it; sets $at to its name and version, $source to where it is.
+go_source() {
+    at=$1@$(version_of "$1")
+    source=$(go mod download -json "$at" 2>"$out/log" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p') || true
+    [[ $source ]] || missing "go cannot download $at"
+}
+
 # go_build MODULE PACKAGE...: programs of a module as it was published, with the dependencies it was published with.
 go_build() {
-    local module=$1 at source
+    local at source
+    go_source "$1"
     shift
-    at=$module@$(version_of "$module")
-    source=$(go mod download -json "$at" 2>"$out/log" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-    [[ $source ]] || missing "go cannot download $at"
     cp -r --no-preserve=mode "$source" "$out/src"
     (cd "$out/src" && go mod download) >"$out/log" 2>&1 || missing "go cannot download what $at needs"
     (cd "$out/src" && go build -ldflags "$flags" -o "$out/bin/" "$@") >"$out/log" 2>&1 || missing "$at cannot be built"
@@ -63,11 +74,9 @@ go_build() {
 }
 
 install_go() {
-    # The toolchain that is here, whatever a module would like best; and a module is built as it is.
-    export GOTOOLCHAIN=local GOFLAGS=-buildvcs=false GOWORK=off
+    go_prepare
     # The library is loaded at run time: what it has not is found out by calling it.
     local flags='-s -w -extldflags=-Wl,-z,lazy'
-    command -v go >/dev/null || missing 'there is no go here'
     local ours
     for ours in go otlp; do
         (cd "$here/$ours" && go mod download) >"$out/log" 2>&1 || missing 'go cannot download what our programs need'
@@ -78,6 +87,28 @@ install_go() {
         (cd "$here/$ours" && go build -ldflags "$flags" -o "$out/bin/" ./...) >"$out/log" 2>&1 ||
             broken "a program in tests/clients/$ours"
     done
+}
+
+# Of telegraf only the plugins that the test needs, and what they need.
+install_telegraf() {
+    local at source
+    go_prepare
+    go_source github.com/influxdata/telegraf
+    (cd "$source" && go build -ldflags '-s -w' -tags custom,inputs.nvidia_smi,outputs.file,serializers.json \
+        -o "$out/bin/telegraf" ./cmd/telegraf) >"$out/log" 2>&1 || missing "$at cannot be built"
+}
+
+install_gpu-exporter() {
+    local flags='-s -w'
+    go_prepare
+    go_build github.com/utkuozdemir/nvidia_gpu_exporter ./cmd/nvidia_gpu_exporter
+}
+
+install_node() {
+    command -v npm >/dev/null || missing 'there is no npm here'
+    mapfile -t packages < <(versions | sed 's/\t/@/')
+    (cd "$out" && npm install --silent --no-fund --no-audit --ignore-scripts "${packages[@]}") >"$out/log" 2>&1 ||
+        missing 'npm cannot install them'
 }
 
 install_rust() {

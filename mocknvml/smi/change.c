@@ -1,0 +1,449 @@
+/*
+ * Change: the options that set something on GPUs, one row each. See smi.h.
+ *
+ * Every argument is looked at before anything is changed. A GPU that has no such thing to set is a warning;
+ * anything else ends the program with the library's error as its exit status.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "mocknvml/smi/smi.h"
+
+/* What an argument means. */
+struct setting {
+    long numbers[2];
+    double watts;
+};
+
+struct change_kind {
+    const char *letter, *name; /* "-pm", "--persistence-mode" */
+    const char *what;          /* "persistence mode": for sentences */
+    bool (*parse)(const char *argument, struct setting *setting);
+    const char *allowed;
+    nvmlReturn_t (*apply)(FILE *file, struct gpu *gpu, const struct setting *setting);
+};
+
+/* --- arguments ---------------------------------------------------------------------------------- */
+
+static bool parse_word(const char *text, const char *const *words, long count, long *number)
+{
+    for (long i = 0; i < count; i++) {
+        char digit[2] = { (char)('0' + i), '\0' };
+
+        if (words[i] && (!strcmp(text, digit) || !strcasecmp(text, words[i]))) {
+            *number = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+#define PARSE_WORD(text, words, number) \
+    parse_word(text, words, sizeof(words) / sizeof((words)[0]), number)
+
+static bool parse_switch(const char *text, struct setting *setting)
+{
+    static const char *const words[] = { "DISABLED", "ENABLED" };
+
+    return PARSE_WORD(text, words, &setting->numbers[0]);
+}
+
+static bool parse_counters(const char *text, struct setting *setting)
+{
+    static const char *const words[] = { "VOLATILE", "AGGREGATE" };
+
+    return PARSE_WORD(text, words, &setting->numbers[0]);
+}
+
+static const char *const compute_modes[] = { "DEFAULT", "EXCLUSIVE_THREAD", "PROHIBITED",
+                                             "EXCLUSIVE_PROCESS" };
+
+static bool parse_compute_mode(const char *text, struct setting *setting)
+{
+    return PARSE_WORD(text, compute_modes, &setting->numbers[0]);
+}
+
+static bool parse_operation_mode(const char *text, struct setting *setting)
+{
+    static const char *const words[] = { "ALL_ON", "COMPUTE", "LOW_DP" };
+
+    return PARSE_WORD(text, words, &setting->numbers[0]);
+}
+
+static bool parse_mhz(const char *text, char **end, long *mhz)
+{
+    if (*text < '0' || *text > '9')
+        return false;
+    *mhz = strtol(text, end, 10);
+    return *mhz <= 1000000;
+}
+
+static bool parse_pair(const char *text, struct setting *setting)
+{
+    char *end;
+
+    return parse_mhz(text, &end, &setting->numbers[0]) && *end == ',' &&
+           parse_mhz(end + 1, &end, &setting->numbers[1]) && *end == '\0';
+}
+
+/* "1500" means "1500,1500". */
+static bool parse_range(const char *text, struct setting *setting)
+{
+    char *end;
+
+    if (parse_mhz(text, &end, &setting->numbers[0]) && *end == '\0') {
+        setting->numbers[1] = setting->numbers[0];
+        return true;
+    }
+    return parse_pair(text, setting) && setting->numbers[0] <= setting->numbers[1];
+}
+
+static bool parse_watts(const char *text, struct setting *setting)
+{
+    char *end;
+
+    if ((*text < '0' || *text > '9') && *text != '.')
+        return false;
+    setting->watts = strtod(text, &end);
+    return *end == '\0' && setting->watts > 0 && setting->watts < 1e6;
+}
+
+/* --- changes ------------------------------------------------------------------------------------ */
+
+/* Whether `now` was read and is what is asked for; says so. */
+static bool is_already(FILE *file, struct gpu *gpu, nvmlReturn_t read, long now, long asked,
+                       const char *what, const char *state)
+{
+    if (read != NVML_SUCCESS || now != asked)
+        return false;
+    fprintf(file, "%s is already %s for GPU %s.\n", what, state, gpu->bus_id);
+    return true;
+}
+
+static const char *word_of(const struct setting *setting)
+{
+    return setting->numbers[0] ? "Enabled" : "Disabled";
+}
+
+static nvmlReturn_t set_persistence(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlEnableState_t now = NVML_FEATURE_DISABLED, asked = (nvmlEnableState_t)setting->numbers[0];
+    nvmlReturn_t result = ASK(DeviceGetPersistenceMode, gpu->device, &now);
+
+    if (is_already(file, gpu, result, now, asked, "Persistence mode", word_of(setting)))
+        return NVML_SUCCESS;
+    result = ASK(DeviceSetPersistenceMode, gpu->device, asked);
+    if (result == NVML_SUCCESS)
+        fprintf(file, "%s persistence mode for GPU %s.\n", word_of(setting), gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t set_ecc(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlEnableState_t now, next = NVML_FEATURE_DISABLED,
+                           asked = (nvmlEnableState_t)setting->numbers[0];
+    nvmlReturn_t result = ASK(DeviceGetEccMode, gpu->device, &now, &next);
+
+    if (is_already(file, gpu, result, next, asked, "ECC support", word_of(setting)))
+        return NVML_SUCCESS;
+    result = ASK(DeviceSetEccMode, gpu->device, asked);
+    if (result == NVML_SUCCESS)
+        fprintf(file, "%s ECC support for GPU %s.\nReboot required.\n", word_of(setting),
+                gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t clear_errors(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlReturn_t result = ASK(DeviceClearEccErrorCounts, gpu->device,
+                              setting->numbers[0] ? NVML_AGGREGATE_ECC : NVML_VOLATILE_ECC);
+
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Reset %s ECC errors to zero for GPU %s.\n",
+                setting->numbers[0] ? "aggregate" : "volatile", gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t set_compute_mode(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlComputeMode_t now = NVML_COMPUTEMODE_DEFAULT,
+                      asked = (nvmlComputeMode_t)setting->numbers[0];
+    nvmlReturn_t result = ASK(DeviceGetComputeMode, gpu->device, &now);
+
+    if (result == NVML_SUCCESS && now == asked) {
+        fprintf(file, "Compute mode is already set to %s for GPU %s.\n", compute_modes[asked],
+                gpu->bus_id);
+        return result;
+    }
+    result = ASK(DeviceSetComputeMode, gpu->device, asked);
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Set compute mode to %s for GPU %s.\n", compute_modes[asked], gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t set_operation_mode(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlReturn_t result = ASK(DeviceSetGpuOperationMode, gpu->device,
+                              (nvmlGpuOperationMode_t)setting->numbers[0]);
+
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Set GPU operation mode for GPU %s.\nReboot required.\n", gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t lock_gpu_clocks(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    unsigned int low = (unsigned int)setting->numbers[0], high = (unsigned int)setting->numbers[1];
+    nvmlReturn_t result = ASK(DeviceSetGpuLockedClocks, gpu->device, low, high);
+
+    if (result == NVML_SUCCESS)
+        fprintf(file, "GPU clocks set to \"(gpuClkMin %u, gpuClkMax %u)\" for GPU %s\n", low, high,
+                gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t reset_gpu_clocks(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlReturn_t result = ASK(DeviceResetGpuLockedClocks, gpu->device);
+
+    (void)setting;
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Reset GPU clocks for GPU %s\n", gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t lock_memory_clocks(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    unsigned int low = (unsigned int)setting->numbers[0], high = (unsigned int)setting->numbers[1];
+    nvmlReturn_t result = ASK(DeviceSetMemoryLockedClocks, gpu->device, low, high);
+
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Memory clocks set to \"(memClkMin %u, memClkMax %u)\" for GPU %s\n", low,
+                high, gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t reset_memory_clocks(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlReturn_t result = ASK(DeviceResetMemoryLockedClocks, gpu->device);
+
+    (void)setting;
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Reset memory clocks for GPU %s\n", gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t set_applications_clocks(FILE *file, struct gpu *gpu,
+                                            const struct setting *setting)
+{
+    unsigned int memory = (unsigned int)setting->numbers[0],
+                 graphics = (unsigned int)setting->numbers[1];
+    nvmlReturn_t result = ASK(DeviceSetApplicationsClocks, gpu->device, memory, graphics);
+
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Applications clocks set to \"(MEM %u, SM %u)\" for GPU %s\n", memory,
+                graphics, gpu->bus_id);
+    else if (result == NVML_ERROR_INVALID_ARGUMENT)
+        fprintf(file,
+                "Specified clock combination \"(MEM %u, SM %u)\" is not supported for GPU %s. Run "
+                "'nvidia-smi -q -d SUPPORTED_CLOCKS' to see list of supported clock combinations\n",
+                memory, graphics, gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t reset_applications_clocks(FILE *file, struct gpu *gpu,
+                                              const struct setting *setting)
+{
+    nvmlReturn_t result = ASK(DeviceResetApplicationsClocks, gpu->device);
+
+    (void)setting;
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Reset applications clocks for GPU %s\n", gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t set_power_limit(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    unsigned int mw = (unsigned int)(setting->watts * 1000 + 0.5), min = 0, max = 0, now = 0;
+    nvmlReturn_t result = ASK(DeviceGetPowerManagementLimitConstraints, gpu->device, &min, &max);
+
+    if (result == NVML_SUCCESS && (mw < min || mw > max)) {
+        fprintf(file,
+                "Provided power limit %.2f W is not a valid power limit which should be between "
+                "%.2f W and %.2f W for GPU %s\n",
+                mw / 1e3, min / 1e3, max / 1e3, gpu->bus_id);
+        return NVML_ERROR_INVALID_ARGUMENT;
+    }
+    ASK(DeviceGetPowerManagementLimit, gpu->device, &now);
+    result = ASK(DeviceSetPowerManagementLimit, gpu->device, mw);
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Power limit for GPU %s was set to %.2f W from %.2f W.\n", gpu->bus_id,
+                mw / 1e3, now / 1e3);
+    return result;
+}
+
+static nvmlReturn_t set_accounting(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlEnableState_t now = NVML_FEATURE_DISABLED, asked = (nvmlEnableState_t)setting->numbers[0];
+    nvmlReturn_t result = ASK(DeviceGetAccountingMode, gpu->device, &now);
+
+    if (is_already(file, gpu, result, now, asked, "Accounting mode", word_of(setting)))
+        return NVML_SUCCESS;
+    result = ASK(DeviceSetAccountingMode, gpu->device, asked);
+    if (result == NVML_SUCCESS)
+        fprintf(file, "%s Accounting Mode for GPU %s.\n", word_of(setting), gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t clear_accounted(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlReturn_t result = ASK(DeviceClearAccountingPids, gpu->device);
+
+    (void)setting;
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Cleared Accounted PIDs for GPU %s.\n", gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t set_mig(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlReturn_t activation = NVML_SUCCESS;
+    nvmlReturn_t result = ASK(DeviceSetMigMode, gpu->device, (unsigned int)setting->numbers[0],
+                              &activation);
+
+    if (result == NVML_SUCCESS && activation != NVML_SUCCESS)
+        fprintf(
+            file,
+            "Warning: MIG mode is in pending %s state for GPU %s:%s\n%s is currently being used "
+            "by one or more other processes (e.g. CUDA application or a monitoring application "
+            "such as another instance of nvidia-smi). Please first kill all processes using the "
+            "device and retry the command or reboot the system to make MIG mode effective.\n",
+            setting->numbers[0] ? "enable" : "disable", gpu->bus_id, api_error(activation),
+            gpu->bus_id);
+    else if (result == NVML_SUCCESS)
+        fprintf(file, "%s MIG Mode for GPU %s\n", word_of(setting), gpu->bus_id);
+    return result;
+}
+
+/*
+ * The public interface has no reset. Taking the GPU away from the driver and giving it back has the same
+ * effect: what was volatile is gone, what was pending is done.
+ */
+static nvmlReturn_t reset_gpu(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    enum { KEEP_GPU = 0, LINK_KEEP = 0 };
+    nvmlPciInfo_t pci = { 0 };
+    nvmlReturn_t result = ASK(DeviceGetPciInfo_v3, gpu->device, &pci);
+
+    (void)setting;
+    if (result == NVML_SUCCESS)
+        result = ASK(DeviceRemoveGpu_v2, &pci, KEEP_GPU, LINK_KEEP);
+    if (result == NVML_SUCCESS)
+        result = ASK(DeviceDiscoverGpus, &pci);
+    if (result == NVML_SUCCESS)
+        fprintf(file, "GPU %s was successfully reset.\n", gpu->bus_id);
+    else if (result == NVML_ERROR_IN_USE)
+        fprintf(file, "GPU %s is currently in use by another process.\n", gpu->bus_id);
+    return result;
+}
+
+/* clang-format off */
+static const struct change_kind kinds[] = {
+    { "-pm", "--persistence-mode", "persistence mode", parse_switch, "0/DISABLED or 1/ENABLED", set_persistence },
+    { "-e", "--ecc-config", "ECC mode", parse_switch, "0/DISABLED or 1/ENABLED", set_ecc },
+    { "-p", "--reset-ecc-errors", "ECC errors", parse_counters, "0/VOLATILE or 1/AGGREGATE", clear_errors },
+    { "-c", "--compute-mode", "compute mode", parse_compute_mode,
+      "0/DEFAULT, 1/EXCLUSIVE_THREAD, 2/PROHIBITED or 3/EXCLUSIVE_PROCESS", set_compute_mode },
+    { NULL, "--gom", "GPU operation mode", parse_operation_mode, "0/ALL_ON, 1/COMPUTE or 2/LOW_DP", set_operation_mode },
+    { "-lgc", "--lock-gpu-clocks", "locked GPU clocks", parse_range, "<minGpuClock,maxGpuClock> in MHz", lock_gpu_clocks },
+    { "-rgc", "--reset-gpu-clocks", "locked GPU clocks", NULL, NULL, reset_gpu_clocks },
+    { "-lmc", "--lock-memory-clocks", "locked memory clocks", parse_range, "<minMemClock,maxMemClock> in MHz", lock_memory_clocks },
+    { "-rmc", "--reset-memory-clocks", "locked memory clocks", NULL, NULL, reset_memory_clocks },
+    { "-ac", "--applications-clocks", "applications clocks", parse_pair, "<memory,graphics> in MHz", set_applications_clocks },
+    { "-rac", "--reset-applications-clocks", "applications clocks", NULL, NULL, reset_applications_clocks },
+    { "-pl", "--power-limit", "power management limit", parse_watts, "a number of watts", set_power_limit },
+    { "-am", "--accounting-mode", "accounting mode", parse_switch, "0/DISABLED or 1/ENABLED", set_accounting },
+    { "-caa", "--clear-accounted-apps", "accounted processes", NULL, NULL, clear_accounted },
+    { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED or 1/ENABLED", set_mig },
+    { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu },
+};
+/* clang-format on */
+
+const struct change_kind *change_find(const char *option)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if ((kinds[i].letter && !strcmp(kinds[i].letter, option)) || !strcmp(kinds[i].name, option))
+            return &kinds[i];
+    return NULL;
+}
+
+bool change_takes_argument(const struct change_kind *kind)
+{
+    return kind->parse != NULL;
+}
+
+/* --- all of them -------------------------------------------------------------------------------- */
+
+/* What a change says after the sentence of its own, if it has one; the exit status that it asks for. */
+static int report(FILE *file, const struct change_kind *kind, const struct gpu *gpu,
+                  nvmlReturn_t result, bool error_on_warning)
+{
+    bool is_reset = kind->apply == reset_gpu;
+
+    if (result == NVML_SUCCESS)
+        return 0;
+    if (result == NVML_ERROR_NOT_SUPPORTED || result == NVML_ERROR_FUNCTION_NOT_FOUND) {
+        if (is_reset)
+            fprintf(file, "Resetting GPU %s is not supported.\n", gpu->bus_id);
+        else
+            fprintf(file, "Changing %s is not supported for GPU: %s.\n", kind->what, gpu->bus_id);
+        if (is_reset || error_on_warning)
+            return exit_status(NVML_ERROR_NOT_SUPPORTED);
+        fprintf(file, "Treating as warning and moving on.\n");
+        return 0;
+    }
+    if (result != NVML_ERROR_INVALID_ARGUMENT && result != NVML_ERROR_IN_USE)
+        fprintf(file, "Unable to set %s for GPU %s: %s\n", kind->what, gpu->bus_id,
+                api_error(result));
+    return exit_status(result);
+}
+
+static int check_arguments(const struct options *options, struct setting *settings)
+{
+    for (int i = 0; i < options->change_count; i++) {
+        const struct change *change = &options->changes[i];
+
+        if (change->kind->parse && !change->kind->parse(change->argument, &settings[i]))
+            return complain("Provided %s \"%s\" is not valid: it should be %s.\n",
+                            change->kind->what, change->argument, change->kind->allowed);
+    }
+    return 0;
+}
+
+int changes_apply(FILE *file, struct gpus *gpus, const struct options *options)
+{
+    struct setting settings[CHANGES_MAX];
+    int status = check_arguments(options, settings);
+
+    if (status != 0)
+        return status;
+    for (int i = 0; status == 0 && i < options->change_count; i++) {
+        const struct change_kind *kind = options->changes[i].kind;
+
+        for (unsigned int g = 0; status == 0 && g < gpus->count; g++) {
+            struct gpu *gpu = &gpus->items[g];
+            nvmlReturn_t result = kind->apply(file, gpu, &settings[i]);
+
+            if (result == NVML_ERROR_INVALID_ARGUMENT && kind->apply != set_power_limit &&
+                kind->apply != set_applications_clocks)
+                fprintf(file, "Provided %s \"%s\" is not valid for GPU %s\n", kind->what,
+                        options->changes[i].argument, gpu->bus_id);
+            status = report(file, kind, gpu, result, options->error_on_warning);
+        }
+    }
+    fprintf(file, status ? "Terminating early due to previous errors.\n" : "All done.\n");
+    return status;
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+#
+# nvidia-smi's setters, messages and exit statuses: what it sets is what the files say afterwards.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+. "${0%/*}/tap.sh"
+. "${0%/*}/mount.sh"
+
+cd "${0%/*}/.." || bail 'no top directory'
+need_mounts
+. tests/smi/smi.sh
+mount_up --gpus 3
+bus=00000000:17:00.0
+
+# says STATUS TEXT ARGUMENT...: what nvidia-smi prints, and how it ends.
+says() {
+    local status=$1 text=$2 got
+    shift 2
+    got=$(bounded "$smi" "$@" 2>&1)
+    is "$?:$got" "$status:$text" "nvidia-smi $*"
+}
+
+control() {
+    cat "$mnt/gpus/1/control/$1"
+}
+
+done=$'\nAll done.'
+early=$'\nTerminating early due to previous errors.'
+
+# --- setters, read back from the files ------------------------------------------------------------
+
+says 0 "Disabled persistence mode for GPU $bus.$done" -i 1 -pm 0
+is "$(control persistence_mode)" 0 'persistence mode is off'
+says 0 "Persistence mode is already Disabled for GPU $bus.$done" -i 1 --persistence-mode=DISABLED
+says 0 "Enabled persistence mode for GPU $bus.$done" -i 1 -pm ENABLED
+is "$(control persistence_mode)" 1 'and on again'
+says 0 "Power limit for GPU $bus was set to 250.00 W from 400.00 W.$done" -i 1 -pl 250
+is "$(control power_limit_mw)" 250000 'the power limit is set'
+says 0 "Power limit for GPU $bus was set to 300.50 W from 250.00 W.$done" -pl 300.5 -i "$(cat "$mnt/gpus/1/identity/uuid")"
+is "$(control power_limit_mw)" 300500 'also half a watt'
+says 0 "GPU clocks set to \"(gpuClkMin 600, gpuClkMax 1200)\" for GPU $bus$done" -i 1 -lgc 600,1200
+is "$(control clock_lock)" '600 1200' 'the clock is locked'
+says 0 "Reset GPU clocks for GPU $bus$done" -i 1 -rgc
+unlocked=$(cat "$mnt/gpus/0/control/clock_lock")
+is "$(control clock_lock)" "$unlocked" 'and no longer'
+says 0 "GPU clocks set to \"(gpuClkMin 900, gpuClkMax 900)\" for GPU $bus$done" -i 1 --lock-gpu-clocks=900
+says 0 "Memory clocks set to \"(memClkMin 1215, memClkMax 1215)\" for GPU $bus$done" -i 1 -lmc 1215
+is "$(control memory_clock_lock)" '1215 1215' 'the memory clock is locked'
+says 0 "Reset memory clocks for GPU $bus$done" -i 1 -rmc
+says 0 "Applications clocks set to \"(MEM 1215, SM 1305)\" for GPU $bus$done" -i 1 -ac 1215,1305
+is "$(cat "$mnt/gpus/1/metrics/clock_sm_application_mhz")" 1305 'the clock of applications is set'
+says 0 "Reset applications clocks for GPU $bus$done" -i 1 -rac
+is "$(cat "$mnt/gpus/1/metrics/clock_sm_application_mhz")" "$(cat "$mnt/gpus/0/metrics/clock_sm_application_mhz")" 'and back'
+says 0 "Set compute mode to EXCLUSIVE_PROCESS for GPU $bus.$done" -i 1 -c 3
+is "$(control compute_mode)" exclusive_process 'the compute mode is set'
+says 0 "Compute mode is already set to EXCLUSIVE_PROCESS for GPU $bus.$done" -i 1 -c EXCLUSIVE_PROCESS
+says 0 "Disabled ECC support for GPU $bus.
+Reboot required.$done" -i 1 -e 0
+is "$(cat "$mnt/gpus/1/metrics/ecc_mode_pending")" 0 'ECC goes off with the next reset'
+says 0 "Enabled MIG Mode for GPU $bus$done" -i 1 -mig 1
+is "$(cat "$mnt/gpus/1/metrics/mig_mode")" 1 'MIG is on'
+says 0 "GPU $bus was successfully reset.$done" -i 1 -r
+is "$(cat "$mnt/gpus/1/metrics/ecc_mode")" 0 'a reset does what was pending'
+says 0 "Reset volatile ECC errors to zero for GPU 00000000:06:00.0.$done" -i 0 -p 0
+mkdir "$mnt/workloads/train"
+put "$mnt/workloads/train/devices" 0
+put "$mnt/workloads/train/memory" 1GiB
+put "$mnt/workloads/train/activity" '[{utilization: 40}]'
+wait_for grep -q train "$mnt/gpus/0/processes"
+got=$(bounded "$smi" -i 0 -r)
+is "$?:$got" "19:GPU 00000000:06:00.0 is currently in use by another process.$early" 'a GPU that is used is not reset'
+says 0 "Enabled Accounting Mode for GPU 00000000:06:00.0.$done" -i 0 -am 1
+is "$(cat "$mnt/gpus/0/control/accounting_mode")" 1 'accounting is on'
+rmdir "$mnt/workloads/train"
+says 0 "Power limit for GPU 00000000:06:00.0 was set to 200.00 W from 400.00 W.
+Power limit for GPU $bus was set to 200.00 W from 300.50 W.
+Power limit for GPU 00000000:28:00.0 was set to 200.00 W from 400.00 W.$done" -pl 200
+is "$(cat "$mnt"/gpus/*/control/power_limit_mw | sort -u)" 200000 'without -i it sets all GPUs'
+
+# --- refusals: nothing is changed ----------------------------------------------------------------
+
+says 2 "Provided power limit 9999.00 W is not a valid power limit which should be between 100.00 W and 400.00 W for GPU $bus$early" -i 1 -pl 9999
+is "$(control power_limit_mw)" 200000 'a limit that is too high is not set'
+says 2 "Specified clock combination \"(MEM 1, SM 2)\" is not supported for GPU $bus. Run 'nvidia-smi -q -d SUPPORTED_CLOCKS' to see list of supported clock combinations$early" \
+    -i 1 -ac 1,2
+bounded "$smi" -i 1 -pm 0 -c 9 >"$dir/said"; is $? 2 'one bad argument'
+is "$(control persistence_mode)" 1 'and nothing of the others is done'
+for bad in '-pm 2' '-pl abc' '-pl -5' '-lgc 1200,600' '-lgc x' '-ac 1215' '-e maybe' '-p 3' '-c' '-mig'; do
+    bounded "$smi" -i 1 $bad >"$dir/said"; is $? 2 "refused: $bad"
+done
+got=$(as 1000 "$smi" -i 1 -pm 0)
+is "$?:$got" "4:Unable to set persistence mode for GPU $bus: Insufficient Permissions$early" 'who may not write the file may not set it'
+
+# --- arguments -----------------------------------------------------------------------------------
+
+says 2 'Field "bogus" is not a valid field to query.' --query-gpu=index,bogus --format=csv
+says 6 'No devices were found' -i 7
+says 6 'No devices were found' -i GPU-00000000-0000-0000-0000-000000000000 -q
+for bad in --bogus bogus '-q -d BOGUS' '--query-gpu=index' '--query-gpu=index --format=xml' '-x' '-d MEMORY' '-l 0' '-L --format=csv' \
+    'topo' 'topo -m -mp' 'nvlink' 'dmon -d 0' 'dmon -c x' 'pmon -s p' '-pm 1 -l 1'; do
+    got=$(bounded "$smi" $bad 2>&1)
+    is "$?:$([[ $got ]] && echo sentence)" 2:sentence "says what is wrong: $bad"
+done
+bounded "$smi" -f /nonexistent/file >"$dir/said"; is $? 2 'a file that cannot be written'
+bounded "$smi" -h >"$dir/said"; is "$?:$(grep -c query-gpu "$dir/said")" 0:2 '-h'
+like "$(bounded "$smi" --version)" "DRIVER version      : $(cat "$mnt/gpus/0/identity/driver_version")" '--version'
+for command in dmon pmon topo nvlink; do
+    bounded "$smi" $command -h >"$dir/said"; is $? 0 "$command -h"
+done
+
+# --- a lost GPU, no driver, no library ------------------------------------------------------------
+
+output=$dir/loop background "$smi" --query-gpu=index,temperature.gpu --format=csv,noheader -lms 50
+wait_for grep -q '^2' "$dir/loop"
+put "$mnt/gpus/2/control/fault" fallen_off_bus
+lost='Unable to determine the device handle for GPU2: GPU is lost.  Reboot the system to recover this GPU'
+says 15 "$lost"
+says 15 "$lost" -q -i 2
+wait_for grep -q 'GPU is lost' "$dir/loop"
+is "$(grep -m 1 'GPU is lost' "$dir/loop")" '[GPU is lost], [GPU is lost]' 'one that gets lost while it is shown is told so'
+stop_background
+bounded "$smi" -i 0,1 >"$dir/said"; is $? 0 'the others are shown when they are asked for'
+put "$mnt/gpus/2/control/fault" recover
+bounded "$smi" >"$dir/said"; is $? 0 'and all of them when it is back'
+
+cp "$BUILD/nvidia-smi" "$dir/alone"
+mount_down
+no_driver="NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest NVIDIA driver is installed and running."
+smi=$BUILD/nvidia-smi
+export FAKEGPUFS_ROOT=$mnt
+says 9 "$no_driver"
+says 9 "$no_driver" -L
+says 9 "$no_driver" dmon -c 1
+if ldconfig -p | grep -q libnvidia-ml; then
+    skip 1 'there is a real libnvidia-ml here'
+else
+    got=$(bounded "$dir/alone" 2>&1)
+    is "$?:${got%%.*}" "12:NVIDIA-SMI couldn't find libnvidia-ml" 'no library'
+fi
+
+is "$mount_deaths" '' 'the daemon did not die on the way'
+tap_done

@@ -47,12 +47,21 @@ has() {
     [[ $(cat "$1") == "$2" ]]
 }
 
+# stop_all: ends all that go on in the background, and waits for their workloads to go.
+stop_all() {
+    stop_background
+    wait_for none_left
+}
+
+none_left() {
+    [[ ! $(ls "$mnt/workloads") ]]
+}
+
 # --- How it ends -------------------------------------------------------------
 
 mount_up --gpus 4 --speed 100
 
-ends 0 out $'\ntrain: Finished$' 'the end of its activity' --name train --activity 80:10:5s
-like "$out" '^train: [0-9]+%, [0-9]+s left, [0-9]+%  0[.]0 GiB  [0-9]+ W' 'a line of progress where there is no terminal'
+ends 0 out 'train: Finished$' 'the end of its activity' --name train --activity 80:10:5s
 ends 0 out '^train: Finished$' 'without progress' -q --name train --activity 80:10:5s
 ends 1 err '^train: Limit time reached, terminated$' 'a limit' --name train --activity 80:10:1h --limit time=10s
 ends 1 err '^train: Limit memory reached, terminated$' 'a limit of memory' --name train --activity 50:0:1h \
@@ -80,6 +89,11 @@ said=$(bounded "$fakegpufs" run --mount "$dir/nothing" 2>&1)
 is $? 1 'no mount: exit code 1'
 like "$said" "there is no mount on $dir/nothing; .*fakegpufs mount" 'no mount: says so'
 
+started shown --activity 80:0:24h --memory 3GiB
+wait_for test -s "$dir/shown"
+like "$(<"$dir/shown")" '^shown: 0%, [0-9]+m[0-9]+s left, 80%  3[.]0 GiB  [0-9]+ W$' 'a line of progress where there is no terminal'
+stop_all
+
 # --- What it says of itself --------------------------------------------------
 
 started identity --activity 50 --memory 2GiB --repeat 3 --namespace team --pod pod-1 --container main --limit time=9h
@@ -90,23 +104,20 @@ like "$(cat "$mnt"/gpus/*/processes)" "$started 2147483648 [0-9]+ identity team 
 said=$(bounded "$fakegpufs" run --mount "$mnt" --name identity 2>&1)
 is "$? $said" "1 fakegpufs: there is a workload 'identity' already" 'its name is taken'
 has "$w/attach" 1; ok $? 'and it goes on'
-stop_background
-wait_for has_gone identity
+stop_all
 
 POD_NAMESPACE=ns POD_NAME=trainer-0 CONTAINER_NAME=app started downward --activity 50
 is "$(cat "$mnt"/workloads/downward/{namespace,pod,container})" $'ns\ntrainer-0\napp' 'the downward API'
 POD_NAME=trainer-0 background "$fakegpufs" run --mount "$mnt" --activity 50
 wait_for test -e "$mnt/workloads/trainer-0-$started"; ok $? 'without a name it has that of its pod'
-stop_background
+stop_all
 
 JOB_COMPLETION_INDEX=6 background "$fakegpufs" run --mount "$mnt" --name job-INDEX --pod p-INDEX --devices INDEX --max-index 4
 wait_for grep -qs p-2 "$mnt/workloads/job-2/pod"; ok $? 'INDEX, modulo the highest'
 is "$(cat "$mnt/workloads/job-2/devices")" 2 'also for devices'
 JOB_COMPLETION_INDEX=6 background "$fakegpufs" run --mount "$mnt" --name plain-INDEX
 wait_for test -e "$mnt/workloads/plain-6"; ok $? 'INDEX without a highest'
-stop_background
-wait_for has_gone job-2
-wait_for has_gone plain-6
+stop_all
 ends 64 err 'JOB_COMPLETION_INDEX' 'INDEX outside of a Job' --name job-INDEX
 
 printf '%s\n' '- {time: 3s, utilization: 40}' '- {time: 3s, utilization: 60}' >"$dir/activity.yaml"
@@ -156,9 +167,7 @@ said=$(bounded unshare -m bash -c '
     for ((i = 0; i < 1500; i++)); do grep -qs 50 "$2/workloads/seen/activity" && break; sleep 0.02; done
     cat "$2/workloads/seen/devices"; kill -KILL $pid' - "$fakegpufs" "$mnt" 2>/dev/null)
 is "$said" 1,3 'those whose device nodes are in /dev'
-stop_background
-wait_for has_gone busy
-wait_for has_gone seen
+stop_all
 
 # --- Two on one GPU ----------------------------------------------------------
 
@@ -167,11 +176,9 @@ started second --devices 0 --activity 30 --memory 5GiB
 wait_for has "$mnt/gpus/0/metrics/memory_used_bytes" 16106127360; ok $? 'two share a GPU: their memory adds up'
 wait_for has "$mnt/gpus/0/metrics/utilization_gpu_percent" 70; ok $? 'and so does what they do'
 is "$(grep -cE ' (first|second) ' "$mnt/gpus/0/processes")" 2 'both are its processes'
-ends_with_both() {
-    run --name third --devices 0 --memory 30GiB
-    like "$err" "'third' needs 30720 MiB on GPU 0, which has 25082 MiB free" 'what is left does not fit a third'
-}
-ends_with_both
+run --name third --devices 0 --memory 30GiB
+like "$err" "'third' needs 30720 MiB on GPU 0, which has 25082 MiB free" 'what is left does not fit a third'
+stop_all
 
 # --- Who ends it -------------------------------------------------------------
 
@@ -254,11 +261,8 @@ all_there() {
 wait_for all_there; ok $? 'sixty at once are all there'
 is "$(cat "$mnt"/workloads/many-*/devices | sort -n | uniq -c | awk '{ print ($1 > 5) }' | sort -u)" 1 'spread over the GPUs'
 kill -KILL "${pids[@]}"
-none_there() {
-    [[ ! $(ls "$mnt/workloads" | grep many) ]]
-}
-wait_for none_there; ok $? 'and killed at once all gone'
-stop_background
+wait_for none_left; ok $? 'and killed at once all gone'
+stop_all
 
 # --- The daemon --------------------------------------------------------------
 
@@ -355,12 +359,12 @@ in_terminal() {
     bounded "$PYTHON" "$dir/terminal.py" "$@"
 }
 echo 'speed 10' >"$mnt/control/clock"
-said=$(in_terminal 90 - "$fakegpufs" run --mount "$mnt" --name bar --gpus 2 --memory 4GiB --activity 80:0:10s)
-like "$said" '<CR>bar  \[#*[.]+\]  +[0-9]+%  [01]s left  80%  8[.]0 GiB  [0-9]+ W<EL>' 'a terminal shows a bar, time left, utilization, memory, power'
+said=$(in_terminal 90 - "$fakegpufs" run --mount "$mnt" --name bar --gpus 2 --memory 4GiB --activity 80:0:40s)
+like "$said" '<CR>bar  \[#*[.]+\]  +[0-9]+%  [0-9]+s left  80%  8[.]0 GiB  [0-9]+ W<EL>' 'a terminal shows a bar, time left, utilization, memory, power'
 like "$said" '\[#########' 'which grows'
 is "$(tr '<' '\n' <<<"$said" | sed -n 's/^CR>//p' | awk '{ if (length > most) most = length } END { print (most > 40 && most < 90) }')" 1 'and never fills the line'
 like "$said" $'<CR><EL>bar: Finished<CR>\nexit 0$' 'is wiped at the end, and the last word stands there'
-said=$(in_terminal 40 - "$fakegpufs" run --mount "$mnt" --name bar --activity 80:0:5s)
+said=$(in_terminal 40 ^C "$fakegpufs" run --mount "$mnt" --name bar --activity 80:0:24h)
 is "$(tr '<' '\n' <<<"$said" | sed -n 's/^CR>//p' | awk '{ if (length > most) most = length } END { print (most > 10 && most < 40) }')" 1 'a narrow terminal has a short line'
 said=$(in_terminal 90 ^C "$fakegpufs" run --mount "$mnt" --name bar --activity 80)
 like "$said" 'bar  [0-9]+s so far  ' 'without an end it says how long'

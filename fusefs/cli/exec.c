@@ -335,13 +335,7 @@ static int run(const struct command_call *call)
 }
 
 static const struct command_option options[] = {
-    NODE_OPTIONS(struct options, which),
-    OPTION("schemas", 0, "DIR", OPTION_TEXT, struct options, schemas, "more models and profiles",
-           .complete = COMPLETE_DIRECTORY),
-    OPTION("speed", 0, "X", OPTION_TEXT, struct options, speed,
-           "simulated seconds per real second"),
-    OPTION("dev", 0, "MODE", OPTION_TEXT, struct options, dev,
-           "device nodes: char, file (can be opened) or null", .words = dev_mode_names + DEV_CHAR),
+    NODE_MOUNT_OPTIONS(struct options, which),
     OPTION("mount", 'm', "DIR", OPTION_TEXT, struct options, client.mount,
            "a mount that is there; default: $FAKEGPUFS_ROOT", .complete = COMPLETE_DIRECTORY),
     OPTION("explain", 0, NULL, OPTION_FLAG, struct options, client.explain,

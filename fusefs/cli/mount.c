@@ -217,13 +217,7 @@ static int run_mount(const struct command_call *call)
 static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
 
 static const struct command_option mount_options[] = {
-    NODE_OPTIONS(struct options, which),
-    OPTION("schemas", 0, "DIR", OPTION_TEXT, struct options, schemas, "more models and profiles",
-           .complete = COMPLETE_DIRECTORY),
-    OPTION("speed", 0, "X", OPTION_TEXT, struct options, speed,
-           "simulated seconds per real second"),
-    OPTION("dev", 0, "MODE", OPTION_TEXT, struct options, dev,
-           "device nodes: char, file (can be opened) or null", .words = dev_mode_names + DEV_CHAR),
+    NODE_MOUNT_OPTIONS(struct options, which),
     OPTION("foreground", 'f', NULL, OPTION_FLAG, struct options, foreground,
            "stay in the foreground"),
     OPTION("pid-file", 0, "FILE", OPTION_TEXT, struct options, pid_file,

@@ -27,6 +27,15 @@ struct node_options {
            .complete = COMPLETE_MODEL),                                                             \
     OPTION("profile", 0, "PROFILE", OPTION_TEXT, type, which.profile,                               \
            "their profile, or cycle, without --config", .complete = COMPLETE_PROFILE)
+
+/* And those of a mount of it, which are fields `schemas`, `speed` and `dev` of the type. */
+#define NODE_MOUNT_OPTIONS(type, which)                                                             \
+    NODE_OPTIONS(type, which),                                                                      \
+    OPTION("schemas", 0, "DIR", OPTION_TEXT, type, schemas, "more models and profiles",             \
+           .complete = COMPLETE_DIRECTORY),                                                         \
+    OPTION("speed", 0, "X", OPTION_TEXT, type, speed, "simulated seconds per real second"),         \
+    OPTION("dev", 0, "MODE", OPTION_TEXT, type, dev,                                                \
+           "device nodes: char, file (can be opened) or null", .words = dev_mode_names + DEV_CHAR)
 /* clang-format on */
 
 /* 0, or EXIT_USAGE after a sentence where they contradict each other. */

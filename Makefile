@@ -199,6 +199,10 @@ $(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
 
+$(BUILD)/tests/fuzz_exporter: $(BUILD)/tests/fuzz_exporter.o $(LIBEXPORTER) $(LIBFUSEFS) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(EXPORTER_LIBS)
+
 $(BUILD)/tests/fuzz_%: $(BUILD)/tests/fuzz_%.o $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS)

@@ -273,28 +273,34 @@ static bool is_path(const char *name)
     return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".yaml"));
 }
 
+const struct dialect *dialect_parse(struct dialect_set *set, const char *name, const char *text,
+                                    size_t length, struct why *why)
+{
+    struct binder b = { .file = name, .arena = &set->arena, .why = why };
+    struct dialect_set one = { 0 };
+    struct ydoc doc;
+
+    if (ydoc_parse(&doc, name, text, length, why) < 0)
+        return NULL;
+    if (add_dialect(&one, &b, doc.root) == 0) {
+        free(set->items);
+        set->items = one.items;
+        set->count = one.count;
+    }
+    ydoc_release(&doc);
+    text_release(&b.path);
+    return one.count ? &set->items[0] : NULL;
+}
+
 static const struct dialect *load_file(struct dialect_set *set, const char *path, struct why *why)
 {
-    struct binder b = { .file = path, .arena = &set->arena, .why = why };
-    const struct dialect *found = NULL;
-    struct ydoc doc;
+    const struct dialect *found;
     unsigned long length;
     char *text;
 
     if (library_read_file(path, &text, &length, why) < 0)
         return NULL;
-    if (ydoc_parse(&doc, path, text, length, why) == 0) {
-        struct dialect_set one = { 0 };
-
-        if (add_dialect(&one, &b, doc.root) == 0) {
-            free(set->items);
-            set->items = one.items;
-            set->count = one.count;
-            found = &set->items[0];
-        }
-        ydoc_release(&doc);
-    }
-    text_release(&b.path);
+    found = dialect_parse(set, path, text, length, why);
     free(text);
     return found;
 }

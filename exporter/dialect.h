@@ -82,6 +82,10 @@ void dialect_set_release(struct dialect_set *set);
 /* Whether `name` is one of them or the path of a file; otherwise a sentence. */
 bool dialect_is_known(const struct dialect_set *set, const char *name, struct why *why);
 
+/* Reads one from a text; it takes the place of all that are in the set. NULL with a sentence. */
+const struct dialect *dialect_parse(struct dialect_set *set, const char *name, const char *text,
+                                    size_t length, struct why *why);
+
 /* Appends the JSON Schema of an identity. */
 void dialect_schema(struct text *out);
 

@@ -109,7 +109,6 @@ int entities_make(struct exposing *x)
     x->pods = x->wishes->pods &&
               (dialect_has(d, VARIABLE_POD) || dialect_has(d, VARIABLE_NAMESPACE) ||
                dialect_has(d, VARIABLE_CONTAINER));
-
     for (int i = 0; i < x->view->gpu_count; i++)
         room += 1 + (size_t)x->view->gpus[i].process_count +
                 (size_t)x->view->gpus[i].instance_count;

@@ -23,7 +23,7 @@
 #include "sim/why.h"
 
 /* The interval is dcgm-exporter's: there DCGM looks at the GPUs that often. */
-enum { GRACE_SECONDS = 10, COLLECT_INTERVAL_MS = 30000 };
+enum { GRACE_SECONDS = 10, COLLECT_INTERVAL_MS = 30000, WINDOW_MS = 300000, DAY_MS = 86400000 };
 
 /* --- options into what they mean ------------------------------------------------------------- */
 
@@ -39,30 +39,51 @@ struct setup {
     struct push *push; /* NULL: nothing is sent */
 };
 
-static int parse_number(const char *option, const char *text, int64_t low, int64_t high,
-                        int64_t *value, struct why *why)
+/* An option that is a whole number. */
+struct number {
+    const char *option, *text; /* NULL: not given */
+    int64_t low, high;
+    int64_t value; /* what it is unless given */
+};
+
+static int parse_number(struct number *n, struct why *why)
 {
     int64_t v;
 
-    if (!text)
+    if (!n->text)
         return 0;
-    if (parse_i64(text, &v) < 0 || v < low || v > high)
-        return why_set(why, EINVAL, "--%s: '%s' is not a whole number of %lld to %lld", option,
-                       text, (long long)low, (long long)high);
-    *value = v;
+    if (parse_i64(n->text, &v) < 0 || v < n->low || v > n->high)
+        return why_set(why, EINVAL, "--%s: '%s' is not a whole number of %lld to %lld", n->option,
+                       n->text, (long long)n->low, (long long)n->high);
+    n->value = v;
     return 0;
 }
 
-static int parse_choice(const char *option, const char *text, const char *first, const char *second,
-                        int *value, struct why *why)
+/* An option that is one of a few words. Their position goes to *value. */
+struct word {
+    const char *option, *text; /* NULL: not given */
+    const char *words[5];      /* allowed, up to a NULL */
+    int *value;
+};
+
+static int parse_word(const struct word *w, struct why *why)
 {
-    if (!text)
+    struct text allowed = TEXT_INIT;
+    int r;
+
+    for (int i = 0; w->text && w->words[i]; i++)
+        if (!strcmp(w->words[i], w->text)) {
+            *w->value = i;
+            return 0;
+        }
+    if (!w->text)
         return 0;
-    if (strcmp(text, first) && strcmp(text, second))
-        return why_set(why, EINVAL, "--%s: '%s' is not known; allowed: %s, %s", option, text, first,
-                       second);
-    *value = !strcmp(text, second);
-    return 0;
+    for (int i = 0; w->words[i]; i++)
+        text_addf(&allowed, "%s%s", i ? ", " : "", w->words[i]);
+    r = why_set(why, EINVAL, "--%s: '%s' is not known; allowed: %s", w->option, w->text,
+                text_str(&allowed));
+    text_release(&allowed);
+    return r;
 }
 
 static void find_hostname(struct setup *s)
@@ -77,26 +98,44 @@ static void find_hostname(struct setup *s)
 
 static int read_numbers(struct setup *s, const struct options *o, struct why *why)
 {
+    enum { INTERVAL, XID_WINDOW, CLOCK_WINDOW, THREADS, IDLE, NUMBERS };
+    struct number n[NUMBERS] = {
+        [INTERVAL] = { "collect-interval", o->interval_ms, 1, DAY_MS, 0 },
+        [XID_WINDOW] = { "xid-count-window-size", o->xid_window_ms, 1, DAY_MS, WINDOW_MS },
+        [CLOCK_WINDOW] = { "clock-events-count-window-size", o->clock_window_ms, 1, DAY_MS,
+                           WINDOW_MS },
+        [THREADS] = { "threads", o->threads, 1, 64, 2 },
+        [IDLE] = { "idle-timeout", o->idle_timeout, 1, DAY_MS / 1000, 120 },
+    };
     struct wishes *w = &s->stage.wishes;
-    int64_t interval = 0, xid = 300000, clock = 300000, threads = 2, idle = 120;
-    int r = parse_number("collect-interval", o->interval_ms, 1, 86400000, &interval, why);
 
-    if (r == 0)
-        r = parse_number("xid-count-window-size", o->xid_window_ms, 1, 86400000, &xid, why);
-    if (r == 0)
-        r = parse_number("clock-events-count-window-size", o->clock_window_ms, 1, 86400000, &clock,
-                         why);
-    if (r == 0)
-        r = parse_number("threads", o->threads, 1, 64, &threads, why);
-    if (r == 0)
-        r = parse_number("idle-timeout", o->idle_timeout, 1, 86400, &idle, why);
-    s->stage.interval_ns = interval * NS_PER_MS;
-    w->xid_window_ns = xid * NS_PER_MS;
-    w->clock_window_ns = clock * NS_PER_MS;
-    w->sample_ns = (interval ? interval : COLLECT_INTERVAL_MS) * NS_PER_MS;
-    s->threads = (int)threads;
-    s->idle_seconds = (int)idle;
-    return r;
+    for (int i = 0; i < NUMBERS; i++)
+        if (parse_number(&n[i], why) < 0)
+            return -EINVAL;
+    s->stage.interval_ns = n[INTERVAL].value * NS_PER_MS;
+    w->xid_window_ns = n[XID_WINDOW].value * NS_PER_MS;
+    w->clock_window_ns = n[CLOCK_WINDOW].value * NS_PER_MS;
+    w->sample_ns = (n[INTERVAL].value ? n[INTERVAL].value : COLLECT_INTERVAL_MS) * NS_PER_MS;
+    s->threads = (int)n[THREADS].value;
+    s->idle_seconds = (int)n[IDLE].value;
+    return 0;
+}
+
+static int read_words(struct setup *s, const struct options *o, struct why *why)
+{
+    int level = LOG_INFO, ignored;
+    const struct word words[] = {
+        { "faulty-values", o->faulty_values, { "absent", "nan" }, &s->faulty },
+        { "hostname-label", o->hostname_label, { "Hostname", "hostname" }, &ignored },
+        { "kubernetes-gpu-id-type", o->gpu_id_type, { "uid", "device-name" }, &ignored },
+        { "log-level", o->log_level, { "error", "warn", "info", "debug" }, &level },
+    };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (parse_word(&words[i], why) < 0)
+            return -EINVAL;
+    log_threshold = (enum log_level)level;
+    return 0;
 }
 
 static int read_mode(struct setup *s, const struct options *o, struct why *why)
@@ -114,25 +153,7 @@ static int read_mode(struct setup *s, const struct options *o, struct why *why)
 static int read_wishes(struct setup *s, const struct options *o, struct why *why)
 {
     struct wishes *w = &s->stage.wishes;
-    int label = 0, id_type = 0, r = read_numbers(s, o, why);
 
-    if (r == 0)
-        r = parse_choice("faulty-values", o->faulty_values, "absent", "nan", &s->faulty, why);
-    if (r == 0)
-        r = parse_choice("hostname-label", o->hostname_label, "Hostname", "hostname", &label, why);
-    if (r == 0)
-        r = parse_choice("kubernetes-gpu-id-type", o->gpu_id_type, "uid", "device-name", &id_type,
-                         why);
-    if (r == 0)
-        r = device_choice_parse(&w->devices, o->devices ? o->devices : "f", why);
-    if (r == 0 && o->log_level && log_level_find(o->log_level) < 0)
-        r = why_set(why, EINVAL,
-                    "--log-level: '%s' is not known; allowed: error, warn, info, debug",
-                    o->log_level);
-    if (r == 0 && o->log_level)
-        log_threshold = (enum log_level)log_level_find(o->log_level);
-    for (int i = 0; r == 0 && i < o->address_count; i++)
-        r = listen_check(o->addresses[i], why);
     find_hostname(s);
     w->hostname = s->hostname;
     w->hostname_label = o->hostname_label;
@@ -140,7 +161,12 @@ static int read_wishes(struct setup *s, const struct options *o, struct why *why
     w->pods = o->kubernetes;
     w->old_namespace = o->old_namespace;
     w->replace_blanks = o->replace_blanks;
-    return r < 0 ? r : read_mode(s, o, why);
+    for (int i = 0; i < o->address_count; i++)
+        if (listen_check(o->addresses[i], why) < 0)
+            return -EINVAL;
+    if (read_numbers(s, o, why) < 0 || read_words(s, o, why) < 0 || read_mode(s, o, why) < 0)
+        return -EINVAL;
+    return device_choice_parse(&w->devices, o->devices ? o->devices : "f", why);
 }
 
 /* What comes from files. */

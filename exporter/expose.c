@@ -72,6 +72,14 @@ static int64_t shown(enum unit unit, int64_t stored)
     return stored >= 0 ? (stored + half) / parts : (stored - half) / parts;
 }
 
+/* Cut to a whole number; a scale may make it larger than one can be. */
+static int64_t whole(double value)
+{
+    if (fabs(value) < 0x1p62)
+        return (int64_t)floor(value);
+    return value < 0 ? INT64_MIN : INT64_MAX;
+}
+
 static bool sample_fail(struct sample *s, const struct exposing *x, int err)
 {
     if (err != -EIO || x->wishes->faulty != FAULTY_NAN)
@@ -93,7 +101,7 @@ bool sample_set(struct sample *s, const struct exposing *x, const struct entity 
     if (integer) {
         s->kind = SAMPLE_INTEGER;
         s->integer = scale == 1 ? shown(unit, value)
-                                : (int64_t)floor(scaled((double)shown(unit, value), scale));
+                                : whole(scaled((double)shown(unit, value), scale));
     } else {
         s->kind = SAMPLE_REAL;
         s->real = scaled((double)value / (double)unit_parts(unit), scale);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fusefs/nodes.h"
@@ -111,7 +112,8 @@ static int add_identity(struct text *out, const struct world *w, int gpu, enum i
     }
     if (!text || !*text)
         return -ENODATA;
-    text_addf(out, "%s\n", text);
+    text_add(out, text);
+    text_add(out, "\n");
     return 0;
 }
 
@@ -120,19 +122,29 @@ static int show_identity(const struct node_ctx *cx, struct text *out)
     return add_identity(out, cx->world, cx->gpu, (enum identity)cx->def->arg);
 }
 
+static void add_identities(struct text *out, const struct world *w, int gpu)
+{
+    char number[16];
+
+    snprintf(number, sizeof(number), "%d ", gpu);
+    for (int id = 0; id < IDENTITY_COUNT; id++) {
+        size_t length = out->length;
+
+        text_add(out, number);
+        text_add(out, identity_infos[id].name);
+        text_add(out, " ");
+        if (add_identity(out, w, gpu, (enum identity)id) < 0)
+            text_cut(out, length);
+    }
+}
+
 static int show_inventory(const struct node_ctx *cx, struct text *out)
 {
     int count = (int)cx->world->used[SECTION_GPU_PLANS];
 
     text_add(out, "# gpu name value\n");
     for (int gpu = 0; gpu < count; gpu++)
-        for (int id = 0; id < IDENTITY_COUNT; id++) {
-            size_t length = out->length;
-
-            text_addf(out, "%d %s ", gpu, identity_infos[id].name);
-            if (add_identity(out, cx->world, gpu, (enum identity)id) < 0)
-                text_cut(out, length);
-        }
+        add_identities(out, cx->world, gpu);
     return 0;
 }
 

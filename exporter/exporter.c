@@ -36,6 +36,7 @@ struct setup {
     int threads, idle_seconds;
     int faulty; /* -1: as the identity says; 0: absent; 1: nan */
     mode_t unix_mode;
+    int otlp_gzip;
     struct push *push; /* NULL: nothing is sent */
 };
 
@@ -128,6 +129,7 @@ static int read_words(struct setup *s, const struct options *o, struct why *why)
         { "faulty-values", o->faulty_values, { "absent", "nan" }, &s->faulty },
         { "hostname-label", o->hostname_label, { "Hostname", "hostname" }, &ignored },
         { "kubernetes-gpu-id-type", o->gpu_id_type, { "uid", "device-name" }, &ignored },
+        { "otlp-compression", o->otlp_compression, { "none", "gzip" }, &s->otlp_gzip },
         { "log-level", o->log_level, { "error", "warn", "info", "debug" }, &level },
     };
 
@@ -197,18 +199,16 @@ static int read_push(struct setup *s, const struct options *o, struct why *why)
         .hostname = s->hostname,
         .node = getenv("NODE_NAME"),
         .interval_ns = 10 * NS_PER_S,
+        .gzip = s->otlp_gzip,
     };
-    int gzip = 0;
-    int r = parse_choice("otlp-compression", o->otlp_compression, "none", "gzip", &gzip, why);
 
-    if (r == 0 && o->otlp_interval &&
+    if (o->otlp_interval &&
         (unit_parse(UNIT_NANOSECOND, o->otlp_interval, UNIT_BARE_REFUSED, &p.interval_ns, NULL) ||
          p.interval_ns < 100 * NS_PER_MS || p.interval_ns > 86400 * NS_PER_S))
-        r = why_set(why, EINVAL, "--otlp-interval: '%s' is not a time of 100ms to 24h, as 10s",
-                    o->otlp_interval);
-    if (r < 0 || !o->otlp_endpoint)
-        return r;
-    p.gzip = gzip;
+        return why_set(why, EINVAL, "--otlp-interval: '%s' is not a time of 100ms to 24h, as 10s",
+                       o->otlp_interval);
+    if (!o->otlp_endpoint)
+        return 0;
     s->push = push_new(&p, why);
     return s->push ? 0 : -EINVAL;
 }

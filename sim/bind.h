@@ -85,7 +85,8 @@ struct bind_field {
     size_t key_offset;              /* map: the char array for the key */
     size_t key_size;
     const struct bind_shape *shape; /* text, key of a map; NULL: anything */
-    const char *words;              /* list that takes a single mapping, too: what is allowed */
+    /* list that takes a single mapping, too: what is allowed; of any row: its type in a reference */
+    const char *words;
     const struct bind_custom *custom;
     const char *help; /* one sentence, for the JSON Schema */
 };
@@ -156,6 +157,19 @@ void bind_print_text(struct text *out, const char *text);
  * the way are written in place, or as a reference to their `def`.
  */
 void bind_schema(struct text *out, const struct bind_table *table, int indent);
+
+/* A definition that a JSON Schema refers to, and what writes it. A NULL name ends a list. */
+struct schema_def {
+    const char *name;
+    void (*add)(struct text *out);
+};
+
+/* Appends a whole JSON Schema (draft 2020-12): `more` is what it says besides its definitions and table. */
+void bind_schema_document(struct text *out, const char *title, const struct schema_def *defs,
+                          const char *more, const struct bind_table *table);
+
+/* Appends the rows as a table in Markdown. Custom rows say in `words` what they take. */
+void bind_reference(struct text *out, const struct bind_table *table);
 
 /* Appends `text` as a JSON string. */
 void bind_json_text(struct text *out, const char *text);

@@ -473,6 +473,23 @@ void scenario_release(struct scenario *s)
     *s = (struct scenario){ 0 };
 }
 
+void scenario_node(struct text *out, const struct scenario_mount *m)
+{
+    const struct scenario_model *models = m->model.items;
+
+    text_addf(out, "node: scenario\nspeed: 0\nseed: %" PRId64 "\nstep: ", m->seed);
+    unit_print(out, UNIT_NANOSECOND, m->step_ns);
+    text_add(out, "\nprofile: ");
+    bind_print_text(out, *m->profile ? m->profile : "idle");
+    text_add(out, "\ngpus:\n");
+    for (int64_t i = 0; i < m->gpus; i++) {
+        text_add(out, "  - model: ");
+        bind_print_text(out, m->model.count ? models[(size_t)i % m->model.count].text
+                                            : "A100-SXM4-40GB");
+        text_add(out, "\n");
+    }
+}
+
 /* --- schema and reference -------------------------------------------------------------------- */
 
 static void write_schema(struct text *out)

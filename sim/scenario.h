@@ -97,6 +97,9 @@ int scenario_parse(struct scenario *scenario, const char *text, size_t length,
 
 void scenario_release(struct scenario *scenario);
 
+/* Appends the configuration of a node that is as the scenario needs it; its clock stands still. */
+void scenario_node(struct text *out, const struct scenario_mount *mount);
+
 /* Appends the JSON Schema (draft 2020-12) of the format. */
 void scenario_schema(struct text *out);
 

@@ -204,11 +204,10 @@ static const struct {
     const char *key;
     unsigned kinds;
 } conditions[] = {
-#define COMPARE(id, key, test, awk, words) \
-    { key, OF(METRIC) | OF(EVENT) | OF(KMSG) | OF(FILE) },
+#define COMPARE(id, key, test, awk, words) { key, OF(METRIC) | OF(EVENT) | OF(KMSG) | OF(FILE) },
     COMPARE_TABLE(COMPARE)
 #undef COMPARE
-    { "contains", OF(FILE) },
+        { "contains", OF(FILE) },
     { "matches", OF(FILE) },
     { "exists", OF(FILE) },
     { "error", OF(METRIC) | OF(FILE) },
@@ -263,8 +262,9 @@ static int check_conditions(struct binder *b, const struct ynode *node, struct e
                             expect_fields[e->kind].key, text_str(&allowed));
     }
     if (r == 0 && !given && (e->kind == EXPECT_EVENT || e->kind == EXPECT_KMSG))
-        e->compare[COMPARE_AT_LEAST] =
-            (struct comparison){ .text = "1", .number = 1, .metric = -1 };
+        e->compare[COMPARE_AT_LEAST] = (struct comparison){ .text = "1",
+                                                            .number = 1,
+                                                            .metric = -1 };
     else if (r == 0 && !given)
         r = bind_refuse(b, EINVAL, node, "does not say what to expect of '%s'; allowed: %s",
                         expect_fields[e->kind].key, text_str(&allowed));

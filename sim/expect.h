@@ -66,8 +66,8 @@ struct expectation {
     struct bind_head head;
     char metric_name[64], workload[WORKLOAD_NAME], event[EXPECT_TEXT], kmsg[EXPECT_TEXT],
         file[EXPECT_PATH];
-    struct bind_list gpu;                     /* of struct device_name; may be "all" or "any" */
-    struct comparison compare[COMPARE_OPS];   /* numbers; of a file also texts */
+    struct bind_list gpu;                   /* of struct device_name; may be "all" or "any" */
+    struct comparison compare[COMPARE_OPS]; /* numbers; of a file also texts */
     char contains[EXPECT_TEXT], matches[EXPECT_TEXT];
     int64_t exists; /* 1, 0 */
     int64_t error;  /* position in expect_error_names: what reading gives */
@@ -78,8 +78,8 @@ struct expectation {
 
     /* worked out when read */
     enum expect_kind kind;
-    int metric;    /* EXPECT_METRIC */
-    bool any;      /* one of its GPUs is enough */
+    int metric; /* EXPECT_METRIC */
+    bool any;   /* one of its GPUs is enough */
     bool compiled;
     regex_t regex; /* of `matches`, where compiled */
 };

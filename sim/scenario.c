@@ -306,8 +306,8 @@ bool scenario_step_has(const struct scenario_step *step, const char *key)
 }
 
 /* Keys that do something; the first three do it to `gpu`. */
-static const char *const actions[] = { "fault", "profile", "set", "workload", "end",
-                                       "write", "speed",   NULL };
+static const char *const actions[] = { "fault", "profile", "set",   "workload",
+                                       "end",   "write",   "speed", NULL };
 enum { ACTIONS_ON_GPUS = 3 };
 
 bool scenario_step_acts(const struct scenario_step *step)
@@ -391,9 +391,8 @@ static int check_indices(struct binder *b, const struct scenario *s, const struc
 
     for (size_t i = 0; i < gpus->count; i++)
         if (parse_i64(names[i].text, &index) == 0 && (index < 0 || index >= s->mount.gpus))
-            return bind_refuse_at(b, ENODEV, at,
-                                  "there is no GPU %s: mount.gpus asks for %" PRId64, names[i].text,
-                                  s->mount.gpus);
+            return bind_refuse_at(b, ENODEV, at, "there is no GPU %s: mount.gpus asks for %" PRId64,
+                                  names[i].text, s->mount.gpus);
     return 0;
 }
 

@@ -56,7 +56,8 @@ struct scenario_model {
 struct scenario_mount {
     struct bind_head head;
     int64_t gpus;
-    struct bind_list model; /* of struct scenario_model; GPU i has number i modulo count; none: any */
+    struct bind_list
+        model; /* of struct scenario_model; GPU i has number i modulo count; none: any */
     char profile[32];
     int64_t seed, step_ns;
 };

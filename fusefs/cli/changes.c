@@ -110,7 +110,7 @@ static int restore(struct changes *c, const struct change *change, struct why *w
 {
     if (!change->text)
         return drive_exists(c->client, change->path) ? client_remove(c->client, change->path, why)
-                                                      : 0;
+                                                     : 0;
     if (is_fault(change))
         return restore_fault(c, change, why);
     return client_put(c->client, change->path, change->text, why);

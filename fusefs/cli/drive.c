@@ -206,9 +206,10 @@ int drive_find_gpus(const struct client *c, const struct bind_list *names, int *
     for (int i = 0; i < count; i++) {
         int64_t index;
 
-        r = is_every(names)                                                              ? i
-            : parse_i64(items[i].text, &index) == 0 && index >= 0 && index < node.gpu_count ? (int)index
-                                                                                         : find_gpu(c, items[i].text, why);
+        r = is_every(names) ? i
+            : parse_i64(items[i].text, &index) == 0 && index >= 0 && index < node.gpu_count
+                ? (int)index
+                : find_gpu(c, items[i].text, why);
         if (r < 0) {
             free(*gpus);
             *gpus = NULL;

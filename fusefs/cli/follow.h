@@ -16,10 +16,10 @@
 struct client;
 
 struct follow {
-    int fd; /* -1: not open */
-    uint64_t last;      /* number of the last line that was seen */
-    struct text part;   /* a line that has not come to its end */
-    struct text lines;  /* since it was opened, each with its newline */
+    int fd;            /* -1: not open */
+    uint64_t last;     /* number of the last line that was seen */
+    struct text part;  /* a line that has not come to its end */
+    struct text lines; /* since it was opened, each with its newline */
 };
 
 /* Opens the stream at its end. 0 or -errno. */

@@ -37,10 +37,11 @@ static int write_file(const char *path, const char *text)
 /* The child: this very program, serving in the foreground. Does not return. */
 static void serve(const char *config, const char *root, const char *schemas, pid_t parent)
 {
-    static const char *const meddlers[] = { "NUM_FAKE_GPUS",          "METRIC_PROFILE", "GPU_PROFILES",
-                                            "METRIC_UPDATE_INTERVAL", "NODE_NAME",      "NOTIFY_SOCKET" };
-    const char *argv[] = { "fakegpufs", "mount",  "--foreground", "--log-level", "error", "--config",
-                           config,      root,     NULL,           NULL,          NULL };
+    static const char *const meddlers[] = { "NUM_FAKE_GPUS", "METRIC_PROFILE",
+                                            "GPU_PROFILES",  "METRIC_UPDATE_INTERVAL",
+                                            "NODE_NAME",     "NOTIFY_SOCKET" };
+    const char *argv[] = { "fakegpufs", "mount", "--foreground", "--log-level", "error", "--config",
+                           config,      root,    NULL,           NULL,          NULL };
 
     if (schemas) {
         argv[8] = "--schemas";

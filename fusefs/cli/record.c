@@ -34,8 +34,10 @@ struct recorder {
     struct reader_node node;
     uint64_t last; /* generation that was looked at last; 0: none */
     int64_t began_ns, next_ns;
-    int64_t samples;
-    uint64_t missed;
+    int64_t seen_ns, step_ns; /* when that was; a step of the simulation */
+    int64_t pause_ns;         /* between two looks */
+    unsigned waits;
+    int64_t samples, missed;
 };
 
 /* --- what is asked for ----------------------------------------------------------------------- */
@@ -48,13 +50,14 @@ static int choose_format(const struct options *o, const char *file, struct recor
     const char *dot = strrchr(file, '.');
 
     rec->format = RECORDING_CSV;
-    if (o->format ? !strcmp(o->format, "jsonl")
-                  : dot && (!strcmp(dot, ".jsonl") || !strcmp(dot, ".ndjson") ||
-                            !strcmp(dot, ".json")))
+    if (o->format
+            ? !strcmp(o->format, "jsonl")
+            : dot && (!strcmp(dot, ".jsonl") || !strcmp(dot, ".ndjson") || !strcmp(dot, ".json")))
         rec->format = RECORDING_JSON;
     else if (!o->format && strcmp(file, "-") && (!dot || strcmp(dot, ".csv")))
         return why_set(why, EINVAL,
-                       "'%s' ends neither in .csv nor in .jsonl: --format says what to write", file);
+                       "'%s' ends neither in .csv nor in .jsonl: --format says what to write",
+                       file);
     return 0;
 }
 
@@ -117,26 +120,26 @@ static void wait_ns(int64_t ns)
 }
 
 /* A fraction of what a step takes on the real clock: then none goes by unseen. */
-static int64_t patience_ns(const struct client *client)
+static int64_t patience_ns(struct recorder *rec)
 {
     struct drive clock;
-    int64_t ns = WAIT_MOST_NS;
+    double step = WAIT_MOST_NS;
 
-    if (drive_begin(&clock, client, NULL) == 0 && clock.running && clock.speed > 0) {
-        double step = (double)clock.step_ns / clock.speed / 8;
-
-        ns = step < WAIT_LEAST_NS ? WAIT_LEAST_NS : step > WAIT_MOST_NS ? WAIT_MOST_NS : (int64_t)step;
+    if (drive_begin(&clock, &rec->client, NULL) == 0) {
+        rec->step_ns = clock.step_ns;
+        if (clock.running && clock.speed > 0)
+            step = (double)clock.step_ns / clock.speed / 8;
     }
     drive_end(&clock, false, NULL);
-    return ns;
+    return step < WAIT_LEAST_NS  ? WAIT_LEAST_NS
+           : step > WAIT_MOST_NS ? WAIT_MOST_NS
+                                 : (int64_t)step;
 }
 
 /* Until there is another generation, or one is asked to stop (-EINTR). */
 static int next_generation(struct recorder *rec, struct why *why)
 {
-    int64_t pause = patience_ns(&rec->client);
-
-    for (int waited = 1; !stop_asked; waited++) {
+    while (!stop_asked) {
         struct reader_node node;
         int r = reader_node(rec->client.reader, &node);
 
@@ -147,9 +150,9 @@ static int next_generation(struct recorder *rec, struct why *why)
         }
         if (r < 0 && r != -EAGAIN)
             return lost(rec, r, why);
-        wait_ns(pause);
-        if (waited % CLOCK_EVERY == 0) /* somebody may have changed its speed */
-            pause = patience_ns(&rec->client);
+        if (rec->waits++ % CLOCK_EVERY == 0) /* somebody may have changed its speed */
+            rec->pause_ns = patience_ns(rec);
+        wait_ns(rec->pause_ns);
     }
     return -EINTR;
 }
@@ -175,12 +178,15 @@ static int write_sample(struct recorder *rec, struct why *why)
     return r;
 }
 
-/* Generations that were jumped over count as missed where each of them was asked for. */
+/* Steps of the simulation between two looks, where each of them was asked for. */
 static void note_generation(struct recorder *rec)
 {
-    if (rec->last && rec->node.generation > rec->last + 1 && !rec->o->interval_ns)
-        rec->missed += rec->node.generation - rec->last - 1;
+    int64_t steps = (rec->node.now_ns - rec->seen_ns) / rec->step_ns;
+
+    if (rec->last && steps > 1 && !rec->o->interval_ns)
+        rec->missed += steps - 1;
     rec->last = rec->node.generation;
+    rec->seen_ns = rec->node.now_ns;
 }
 
 static bool is_due(struct recorder *rec)
@@ -221,8 +227,8 @@ static void say_what_was_done(const struct recorder *rec)
     fprintf(stderr, "fakegpufs record: %" PRId64 " sample%s of %d GPU%s", rec->samples,
             rec->samples == 1 ? "" : "s", rec->gpu_count, rec->gpu_count == 1 ? "" : "s");
     if (rec->missed)
-        fprintf(stderr, "; %" PRIu64 " generation%s came too fast and %s missed", rec->missed,
-                rec->missed == 1 ? "" : "s", rec->missed == 1 ? "was" : "were");
+        fprintf(stderr, "; %" PRId64 " step%s of the simulation went by too fast and %s missed",
+                rec->missed, rec->missed == 1 ? "" : "s", rec->missed == 1 ? "was" : "were");
     fprintf(stderr, "\n");
 }
 
@@ -256,8 +262,7 @@ static void explain(const struct recorder *rec)
 static int open_output(struct recorder *rec, struct why *why)
 {
     rec->out = strcmp(rec->name, "-") ? fopen(rec->name, "we") : stdout;
-    return rec->out ? 0
-                    : why_set(why, errno, "cannot write %s: %s", rec->name, strerror(errno));
+    return rec->out ? 0 : why_set(why, errno, "cannot write %s: %s", rec->name, strerror(errno));
 }
 
 static int run_recorder(struct recorder *rec, struct why *why)
@@ -285,7 +290,7 @@ static int run_recorder(struct recorder *rec, struct why *why)
 static int run(const struct command_call *call)
 {
     const struct options *o = call->options;
-    struct recorder rec = { .o = o, .name = call->argv[0] };
+    struct recorder rec = { .o = o, .name = call->argv[0], .step_ns = NS_PER_S / 10 };
     struct why why = { 0 };
     int r = recording_columns_parse(&rec.columns, o->metrics ? o->metrics : "all", &why);
 
@@ -331,11 +336,12 @@ const struct command command_record = {
     .summary = "write the values of GPUs to a file, as they come",
     .text = "Writes a line for each GPU at each generation of the mount to FILE (- for standard "
             "output), until interrupted. All lines of a generation are of one instant. In the end "
-            "it says how many samples it took, and how many generations it missed.",
-    .more = "CSV has a heading: generation, time_s (simulated), gpu, and a column for each metric; what a "
-            "GPU does not have is empty, and a sensor that fails is NaN. JSON lines have the same "
-            "names; what is not there is left out, and a failing sensor is null. 'fakegpufs "
-            "replay' reads both.",
+            "it says how many samples it took, and how many steps of the simulation it missed.",
+    .more =
+        "CSV has a heading: generation, time_s (simulated), gpu, and a column for each metric; what a "
+        "GPU does not have is empty, and a sensor that fails is NaN. JSON lines have the same "
+        "names; what is not there is left out, and a failing sensor is null. 'fakegpufs "
+        "replay' reads both.",
     .options = options,
     .operands = operands,
     .exits = exits,

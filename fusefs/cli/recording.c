@@ -214,10 +214,9 @@ static int keep_line(struct reading *in)
     in->last_ns[gpu] = in->time_ns;
     if (grow((void **)&r->lines, &r->line_room, r->line_count, sizeof(*r->lines)) < 0)
         return out_of_memory(in);
-    r->lines[r->line_count] = (struct recorded_line){ .time_ns = in->time_ns,
-                                                      .number = in->number,
-                                                      .gpu = gpu,
-                                                      .first = r->value_count };
+    r->lines[r->line_count] = (struct recorded_line){
+        .time_ns = in->time_ns, .number = in->number, .gpu = gpu, .first = r->value_count
+    };
     for (int result = 0; k < in->found_count; k++)
         if ((result = keep_value(in, gpu, &in->found[k])) < 0)
             return result;
@@ -228,13 +227,12 @@ static int keep_line(struct reading *in)
 
 /* --- reading: one value ---------------------------------------------------------------------- */
 
-static int take_metric(struct reading *in, const struct recording_column *c, const char *name,
-                       const char *text, int column)
+static int take_metric(struct reading *in, const struct recording_column *c, const char *text,
+                       int column)
 {
     const enum unit unit = metric_infos[c->metric].unit;
     struct recorded v = { .column = column, .metric = (int16_t)c->metric };
     struct text joined = TEXT_INIT;
-    struct why inner = { 0 };
     int r = 0;
 
     if (!strcasecmp(text, "nan"))
@@ -249,62 +247,62 @@ static int take_metric(struct reading *in, const struct recording_column *c, con
             text_addn(&joined, p, *p != ' ');
         if (c->unit && text[strlen(text) - 1] >= '0' && text[strlen(text) - 1] <= '9')
             text_add(&joined, c->unit);
-        r = unit_parse(unit, text_str(&joined), UNIT_BARE_SHOWN, &v.value, &inner);
-        if (r == 0 && v.value < 0 && unit != UNIT_CELSIUS)
-            r = why_set(&inner, EINVAL, "'%s' is below zero", text);
+        r = unit_parse(unit, text_str(&joined), UNIT_BARE_SHOWN, &v.value, NULL);
+        if (r == 0 && v.value < 0)
+            r = -ERANGE;
     }
     if (r < 0)
-        r = refuse(in, column, name, "%s", why_text(&inner));
+        r = refuse(in, column, metric_infos[c->metric].name,
+                   r == -ERANGE ? "'%.60s' is out of range" : "'%.60s' is not a value in %s", text,
+                   unit_name(unit));
     for (int i = 0; r == 0 && i < in->found_count; i++)
-        if (in->found[i].metric == v.metric) { /* power.draw and power.draw.instant: the first counts */
+        if (in->found[i].metric ==
+            v.metric) { /* power.draw and power.draw.instant: the first counts */
             text_release(&joined);
             return 0;
         }
     if (r == 0)
         in->found[in->found_count++] = v;
     text_release(&joined);
-    why_release(&inner);
     return r;
 }
 
-static int take_time(struct reading *in, const char *name, const char *text, int column)
+static int take_time(struct reading *in, const char *text, int column)
 {
     struct text seconds = TEXT_INIT;
-    struct why inner = { 0 };
     int r;
 
     text_addf(&seconds, "%ss", text);
-    r = unit_parse(UNIT_NANOSECOND, text_str(&seconds), UNIT_BARE_REFUSED, &in->time_ns, &inner);
+    r = unit_parse(UNIT_NANOSECOND, text_str(&seconds), UNIT_BARE_REFUSED, &in->time_ns, NULL);
     if (r < 0)
-        r = refuse(in, column, name, "'%s' is not a number of seconds", text);
+        r = refuse(in, column, "time_s", "'%.60s' is not a number of seconds", text);
     in->has_time = true;
     text_release(&seconds);
-    why_release(&inner);
     return r;
 }
 
-static int take_value(struct reading *in, const struct recording_column *c, const char *name,
-                      const char *text, int column)
+static int take_value(struct reading *in, const struct recording_column *c, const char *text,
+                      int column)
 {
     switch (c->kind) {
     case COLUMN_TIME:
-        return take_time(in, name, text, column);
+        return take_time(in, text, column);
     case COLUMN_TIMESTAMP:
         in->has_time = true;
         if (smi_timestamp(text, &in->time_ns) < 0)
-            return refuse(in, column, name,
-                          "'%s' is not a time; allowed: like 2024/01/31 12:34:56.789", text);
+            return refuse(in, column, "timestamp",
+                          "'%.60s' is not a time; allowed: like 2024/01/31 12:34:56.789", text);
         return 0;
     case COLUMN_GPU:
         if (!*text || strlen(text) >= sizeof(in->gpu.text) || strchr(text, '/'))
-            return refuse(in, column, name, "'%.60s' is not a GPU; allowed: an index, UUID or bus id",
-                          text);
+            return refuse(in, column, "gpu",
+                          "'%.60s' is not a GPU; allowed: an index, UUID or bus id", text);
         if (!in->has_gpu) /* of index and uuid the first counts */
             snprintf(in->gpu.text, sizeof(in->gpu.text), "%s", text);
         in->has_gpu = true;
         return 0;
     case COLUMN_METRIC:
-        return take_metric(in, c, name, text, column);
+        return take_metric(in, c, text, column);
     default:
         return 0;
     }
@@ -392,7 +390,7 @@ static int take_cells(struct reading *in, char *line)
     for (int i = 0; r == 0 && at; i++) {
         const char *cell = next_cell(&at, &column, line);
 
-        r = take_value(in, &in->columns[i], NULL, cell, column);
+        r = take_value(in, &in->columns[i], cell, column);
     }
     return r < 0 ? r : keep_line(in);
 }
@@ -414,7 +412,7 @@ static int take_member(void *whom, const struct json_member *m)
 {
     const struct recording_column c = column_of(m->key);
 
-    return take_value(whom, &c, m->key, m->null ? "nan" : m->text, m->column);
+    return take_value(whom, &c, m->null ? "nan" : m->text, m->column);
 }
 
 static int read_json_line(struct reading *in, char *line)

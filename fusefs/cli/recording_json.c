@@ -11,7 +11,7 @@
 /* Where in the line we are. What was taken is terminated in place, one byte late. */
 struct cursor {
     char *line, *at;
-    char *cut;  /* to be ended here once what stood there was looked at */
+    char *cut; /* to be ended here once what stood there was looked at */
     struct why *why;
 };
 

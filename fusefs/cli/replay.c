@@ -66,7 +66,8 @@ static int pair_by_name(struct replay *p, int i, struct why *why)
     if (r < 0 && parse_i64(name, &index) < 0)
         r = find_target(p, turn, why);
     if (r < 0)
-        return why_set(why, ENODEV, "%s has a GPU '%s', and %s none for it; --map %s=TO gives it one",
+        return why_set(why, ENODEV,
+                       "%s has a GPU '%s', and %s none for it; --map %s=TO gives it one",
                        p->recording->source, name, p->client->root, name);
     p->targets[i] = r;
     return 0;
@@ -89,9 +90,11 @@ static int pair_gpus(struct replay *p, const char *const *map, int map_count, st
     for (int i = 0; r == 0 && i < count; i++)
         for (int k = 0; r == 0 && k < i; k++)
             if (p->targets[i] == p->targets[k])
-                r = why_set(why, EINVAL, "GPU '%s' and GPU '%s' of %s would both be GPU %d; --map tells them apart",
-                            p->recording->gpus[k].text, p->recording->gpus[i].text,
-                            p->recording->source, p->targets[i]);
+                r = why_set(
+                    why, EINVAL,
+                    "GPU '%s' and GPU '%s' of %s would both be GPU %d; --map tells them apart",
+                    p->recording->gpus[k].text, p->recording->gpus[i].text, p->recording->source,
+                    p->targets[i]);
     return r;
 }
 

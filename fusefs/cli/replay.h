@@ -19,8 +19,8 @@ struct replay {
     struct changes changes;
     int *targets;            /* for each GPU of the recording one here; owned */
     struct reader_gpu *gpus; /* what these are like; owned */
-    bool clamp;   /* what does not fit is brought into range */
-    double speed; /* recorded seconds per simulated second */
+    bool clamp;              /* what does not fit is brought into range */
+    double speed;            /* recorded seconds per simulated second */
 };
 
 /*

@@ -47,8 +47,7 @@ static int check_running(const struct player *p, struct why *why)
 {
     if (p->drive.running && p->drive.speed > 0)
         return 0;
-    return why_set(why, EBUSY,
-                   "the clock of %s stands still: resume it, or let --step move it on",
+    return why_set(why, EBUSY, "the clock of %s stands still: resume it, or let --step move it on",
                    p->replay.client->root);
 }
 
@@ -128,13 +127,24 @@ static void explain_wait(const struct player *p, int64_t ns, struct text *out)
     }
 }
 
+/* Each control file that was written to, once. */
 static void explain_end(const struct player *p, struct text *out)
 {
-    for (int i = 0; i < p->replay.recording->gpu_count; i++)
-        text_addf(out,
-                  "for file in gpus/%d/control/*_*; do [ \"$(cat $file)\" = auto ] || echo auto > "
-                  "$file 2>/dev/null; done\n",
-                  p->replay.targets[i]);
+    const struct recording *rec = p->replay.recording;
+
+    for (int gpu = 0; gpu < rec->gpu_count; gpu++) {
+        struct metric_mask driven = { 0 };
+
+        for (size_t i = 0; i < rec->line_count; i++)
+            for (size_t k = 0; rec->lines[i].gpu == gpu && k < rec->lines[i].count; k++)
+                if (rec->values[rec->lines[i].first + k].state == RECORDED_VALUE)
+                    metric_mask_add(&driven, rec->values[rec->lines[i].first + k].metric);
+        for (int m = 0; m < METRIC_COUNT; m++)
+            if (metric_mask_has(&driven, m) &&
+                metric_mask_has(&p->replay.gpus[gpu].sample.valid, m))
+                text_addf(out, "echo auto > gpus/%d/control/%s\n", p->replay.targets[gpu],
+                          metric_infos[m].name);
+    }
 }
 
 static void explain(const struct player *p)
@@ -279,10 +289,11 @@ const struct command command_replay = {
     .text = "Gives GPUs the values of FILE (- for standard input) at the times of FILE, then gives "
             "them back to the simulation. FILE is what 'fakegpufs record' wrote, or a log of "
             "'nvidia-smi --query-gpu=timestamp,index,… --format=csv -l 1' of a real machine.",
-    .more = "Times are of simulated time. Played are all metrics that a control file dictates; the others "
-            "follow from them. What a line does not know ([N/A]) is given back meanwhile, a failed "
-            "reading (NaN) is a failing sensor. A UUID or bus id of another machine "
-            "goes to the GPUs here one after the other.",
+    .more =
+        "Times are of simulated time. Played are all metrics that a control file dictates; the others "
+        "follow from them. What a line does not know ([N/A]) is given back meanwhile, a failed "
+        "reading (NaN) is a failing sensor. A UUID or bus id of another machine "
+        "goes to the GPUs here one after the other.",
     .options = options,
     .operands = operands,
     .exits = exits,

@@ -302,9 +302,10 @@ static const struct command_exit exits[] = {
 const struct command command_scenario = {
     .name = "scenario",
     .summary = "run a timeline of loads, faults and expectations",
-    .text = "Runs FILE, or a ready scenario by its name, and says whether everything came as "
-            "expected. Without --mount it makes a mount of its own and removes it. Unless the clock "
-            "is to run, it is stepped: fast, the same every time, and nothing is missed.",
+    .text =
+        "Runs FILE, or a ready scenario by its name, and says whether everything came as "
+        "expected. Without --mount it makes a mount of its own and removes it. Unless the clock "
+        "is to run, it is stepped: fast, the same every time, and nothing is missed.",
     .more = "The format of a scenario is in docs/scenarios.md.",
     .options = options,
     .operands = operands,

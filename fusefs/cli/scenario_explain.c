@@ -381,9 +381,10 @@ int scenario_explain(const struct scenario *s, const char *root)
     for (size_t i = 0; i < s->steps.count; i++)
         chains += scenario_step_has(&steps[i], "at") && i > 0;
     if (chains)
-        text_addf(&out, "\n# %d steps have a time of their own ('at'): fakegpufs scenario begins them "
-                        "then, also\n# while an expectation above is still waited for; this script "
-                        "does one after the other.\n",
+        text_addf(&out,
+                  "\n# %d steps have a time of their own ('at'): fakegpufs scenario begins them "
+                  "then, also\n# while an expectation above is still waited for; this script "
+                  "does one after the other.\n",
                   chains);
     for (size_t i = 0; i < s->steps.count; i++)
         add_step(&out, &steps[i]);

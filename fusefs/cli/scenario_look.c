@@ -150,8 +150,8 @@ static bool look_at_stream(struct scenario_run *run, struct item *item)
     const struct expectation *e = item->expect;
     const char *text = e->kind == EXPECT_EVENT ? e->event : e->kmsg;
 
-    item->stream_count +=
-        follow_count(&run->streams[e->kind - EXPECT_EVENT], text, &item->stream_from);
+    item->stream_count += follow_count(&run->streams[e->kind - EXPECT_EVENT], text,
+                                       &item->stream_from);
     text_addf(&item->seen, "%" PRId64, item->stream_count);
     for (int op = 0; op < COMPARE_OPS; op++)
         if (e->compare[op].text[0] &&

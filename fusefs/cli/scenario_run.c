@@ -277,18 +277,20 @@ static void finish_step(struct scenario_run *run, size_t i)
         run->progress[i + 1].start_ns = run->now_ns + steps[i + 1].after_ns;
 }
 
-/*
- * Everything that happens at this moment. First what is expected already is looked at, as time has left it;
- * then what is due begins, in the order of the file. What that does counts for expectations from then on.
- */
-static int live_moment(struct scenario_run *run, struct why *why)
+/* Looks at everything that is expected. */
+static void consider_all(struct scenario_run *run)
 {
-    size_t count = run->scenario->steps.count;
-
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < run->scenario->steps.count; i++)
         if (run->progress[i].state == STEP_EXPECTING && consider_step(run, &run->progress[i]))
             finish_step(run, i);
-    for (size_t i = 0; i < count; i++) {
+}
+
+/* Begins what is due, in the order of the file; says how many steps that were. */
+static int begin_due(struct scenario_run *run, struct why *why)
+{
+    int begun = 0;
+
+    for (size_t i = 0; i < run->scenario->steps.count; i++) {
         struct progress *p = &run->progress[i];
         int r;
 
@@ -299,8 +301,24 @@ static int live_moment(struct scenario_run *run, struct why *why)
             return r;
         if (consider_step(run, p))
             finish_step(run, i);
+        begun++;
     }
-    return 0;
+    return begun;
+}
+
+/*
+ * Everything that happens at this moment: what is expected is looked at as time has left it, then what is due
+ * begins, and what is expected is looked at again, as long as there is something new.
+ */
+static int live_moment(struct scenario_run *run, struct why *why)
+{
+    int begun;
+
+    do {
+        consider_all(run);
+        begun = begin_due(run, why);
+    } while (begun > 0);
+    return begun;
 }
 
 /* --- time ------------------------------------------------------------------------------------ */

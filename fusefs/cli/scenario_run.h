@@ -41,9 +41,9 @@ struct progress {
 struct scenario_run {
     const struct scenario *scenario;
     struct client client;
-    bool keep;      /* the mount goes anyway: nothing is restored */
-    bool realtime;  /* the clock runs */
-    double speed;   /* then */
+    bool keep;     /* the mount goes anyway: nothing is restored */
+    bool realtime; /* the clock runs */
+    double speed;  /* then */
     int64_t origin_ns, now_ns, step_ns;
     struct drive drive;
     struct item *items;

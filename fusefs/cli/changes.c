@@ -124,10 +124,11 @@ void changes_restore(struct changes *c, void (*remark)(void *whom, const char *s
         for (size_t i = c->count; i-- > 0;) {
             struct text said = TEXT_INIT;
             struct why why = { 0 };
+            int r = 0;
 
-            if (is_fault(&c->items[i]) != (pass == 0))
-                continue;
-            if (restore(c, &c->items[i], &why) < 0) {
+            if (is_fault(&c->items[i]) == (pass == 0))
+                r = restore(c, &c->items[i], &why);
+            if (r < 0 && !client_is_lost(r)) {
                 text_addf(&said, "%s is not restored: %s", c->items[i].path, why_text(&why));
                 remark(whom, text_str(&said));
             }

@@ -40,6 +40,20 @@ int drive_begin(struct drive *d, const struct client *client, struct why *why)
     return r;
 }
 
+int drive_alive(const struct client *client, struct why *why)
+{
+    struct text shown = TEXT_INIT;
+    int r = drive_peek(client, &shown, "control/clock");
+
+    text_release(&shown);
+    if (r == -ENOENT) /* the mount point is there, and nothing is mounted on it */
+        r = -ENOTCONN;
+    if (r < 0)
+        why_set(why, -r, client_is_lost(r) ? "the daemon of %s is gone" : "cannot read %s: %s",
+                client->root, strerror(-r));
+    return r;
+}
+
 int drive_pause(struct drive *d, struct why *why)
 {
     return client_put(d->client, "control/clock", "pause", why);

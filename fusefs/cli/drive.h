@@ -35,6 +35,12 @@ int drive_step(struct drive *drive, int64_t ns, struct why *why);
 /* Lets go; with `restore` the clock is what it was. */
 int drive_end(struct drive *drive, bool restore, struct why *why);
 
+/*
+ * Whether the daemon still answers. Pages of the snapshot stay readable in the kernel's cache when it is gone:
+ * who waits for a new one asks now and then. 0 or -errno with a sentence.
+ */
+int drive_alive(const struct client *client, struct why *why);
+
 /* --- files ----------------------------------------------------------------------------------- */
 
 /* Appends a file as it is now, without its last newline. Never waits, not even for a stream. 0 or -errno. */

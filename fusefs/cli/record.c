@@ -150,8 +150,12 @@ static int next_generation(struct recorder *rec, struct why *why)
         }
         if (r < 0 && r != -EAGAIN)
             return lost(rec, r, why);
-        if (rec->waits++ % CLOCK_EVERY == 0) /* somebody may have changed its speed */
-            rec->pause_ns = patience_ns(rec);
+        if (rec->waits++ % CLOCK_EVERY == 0) {
+            r = drive_alive(&rec->client, why);
+            if (r < 0)
+                return r;
+            rec->pause_ns = patience_ns(rec); /* somebody may have changed the speed */
+        }
         wait_ns(rec->pause_ns);
     }
     return -EINTR;

@@ -12,7 +12,7 @@
 #include "fusefs/cli/replay.h"
 #include "fusefs/cli/stop.h"
 
-enum { POLL_NS = 2000000, EXIT_BROKEN = 65, EXIT_INTERRUPTED = 130 };
+enum { POLL_NS = 2000000, ALIVE_EVERY = 500, EXIT_BROKEN = 65, EXIT_INTERRUPTED = 130 };
 
 struct options {
     struct client_options client;
@@ -60,9 +60,11 @@ static int wait_until(struct player *p, int64_t due_ns, struct why *why)
     if (r == 0 && p->o->step && now < due_ns)
         r = drive_step(&p->drive, due_ns - now, why);
     else
-        while (r == 0 && now < due_ns && !stop_asked) {
+        for (int waits = 1; r == 0 && now < due_ns && !stop_asked; waits++) {
             nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
-            r = simulated_now(p, &now, why);
+            r = waits % ALIVE_EVERY ? 0 : drive_alive(p->replay.client, why);
+            if (r == 0)
+                r = simulated_now(p, &now, why);
         }
     return r < 0 ? r : stop_asked ? -EINTR : 0;
 }

@@ -358,7 +358,7 @@ static int wait_for_time(struct scenario_run *run, struct why *why)
         nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
         r = look_at_time(run, why);
     } while (r == 0 && run->now_ns == before && monotonic_ns() < until);
-    return r;
+    return r == 0 && run->now_ns == before ? drive_alive(&run->client, why) : r;
 }
 
 static int advance(struct scenario_run *run, int64_t to_ns, struct why *why)

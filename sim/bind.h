@@ -168,7 +168,7 @@ struct schema_def {
 void bind_schema_document(struct text *out, const char *title, const struct schema_def *defs,
                           const char *more, const struct bind_table *table);
 
-/* Appends the rows as a table in Markdown. Custom rows say in `words` what they take. */
+/* Appends the rows as a table in Markdown. */
 void bind_reference(struct text *out, const struct bind_table *table);
 
 /* Appends `text` as a JSON string. */
@@ -207,6 +207,10 @@ void bind_json_text(struct text *out, const char *text);
 #define BIND_ROW_CUSTOM(k, S, m, c, h) \
     { .key = k, .type = BIND_CUSTOM, BIND_AT(S, m), .custom = c,                             \
       .size = sizeof(((struct S *)0)->m), .help = h }
+/* The same, and what a reference calls its type. */
+#define BIND_ROW_TYPED(k, S, m, c, w, h) \
+    { .key = k, .type = BIND_CUSTOM, BIND_AT(S, m), .custom = c,                             \
+      .size = sizeof(((struct S *)0)->m), .words = w, .help = h }
 
 /* A fixed array inside a flat struct. */
 #define BIND_ARRAY_OF(type, max) struct { int64_t count; type items[max]; }

@@ -344,8 +344,11 @@ static void print_memory(struct text *out, const void *member, int indent)
     text_add(out, "\n");
 }
 
-static const struct bind_custom memory_custom = { read_memory, print_memory,
-                                                  "\"$ref\": \"#/$defs/signal\"" };
+static const struct bind_custom memory_custom = {
+    read_memory,
+    print_memory,
+    "\"$ref\": \"#/$defs/signal\"",
+};
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
@@ -510,11 +513,13 @@ static const struct bind_field device_item = { .type = BIND_TEXT,
 
 /* clang-format off */
 #define WORKLOAD_PLAY_ROWS                                                                           \
-    BIND_ROW_CUSTOM("activity", workload_spec, activity, &activity_custom,                           \
+    BIND_ROW_TYPED("activity", workload_spec, activity, &activity_custom,                            \
+                    "[phases](configuration.md#workloads), or `utilization:fluctuation:time`",       \
                     "Phases one after the other; the last may have no time and goes on for ever."),  \
     BIND_ROW_INT("repeat", workload_spec, repeat, 0, 1e9, 0,                                         \
                  "How often the activity is played; 0 for ever."),                                   \
-    BIND_ROW_CUSTOM("memory", workload_spec, memory, &memory_custom,                                 \
+    BIND_ROW_TYPED("memory", workload_spec, memory, &memory_custom,                                  \
+                    "size, or a [signal](simulation.md#signals)",                                    \
                     "Memory on each of its GPUs, where no phase says otherwise.")
 
 #define WORKLOAD_IDENTITY_ROWS                                                                       \
@@ -534,7 +539,8 @@ static const struct bind_field device_item = { .type = BIND_TEXT,
     BIND_ROW_LIST("devices", workload_spec, devices, &device_item, struct device_name,               \
                   WORKLOAD_DEVICES_MAX, BIND_SINGLE, "GPUs by index, UUID or bus id, or all.")
 #define WORKLOAD_LIMITS_ROW                                                                          \
-    BIND_ROW_CUSTOM("limits", workload_spec, limits, &limits_custom, "What terminates it.")
+    BIND_ROW_TYPED("limits", workload_spec, limits, &limits_custom,                                  \
+                   "mapping of `time`, `energy`, `memory` or a metric to a value", "What terminates it.")
 
 static const struct bind_field workload_fields[] = {
     BIND_ROW_SHAPED("name", workload_spec, name, 0, &name_shape, "Unique name."),

@@ -304,4 +304,19 @@ import json
 names = json.load(open("schemas/scenario.schema.json"))["$defs"]["settings"]["propertyNames"]["enum"]
 print("\n".join(sorted(names)))')" "$known" 'every control file of a GPU can be set'
 
+# --- the page ----------------------------------------------------------------------------------
+
+page=docs/scenarios.md
+is "$(sed -n '/^<!-- generated: fakegpufs scenario --reference/,/^<!-- end/p' $page | sed '1,2d;$d' | sed '$d')" \
+    "$("$fakegpufs" scenario --reference)" "$page has the keys as the program prints them"
+is "$(grep -oE '^[|] [[]`[a-z-]+`' $page | tr -cd 'a-z\n-')" "$names" 'and every ready scenario'
+awk -v dir="$dir" '/^```yaml/ { getline; file = dir "/" $2; next } /^```/ { file = "" } file { print >file }' $page
+for name in hot chains drain; do
+    scenario "$dir/$name.yaml"
+    is "$code" 0 "its $name.yaml passes" || diag "$said"
+done
+is "$(cd "$dir" && "$fakegpufs" scenario hot.yaml | sed '$s/ in [0-9.]* s$//')" \
+    "$(sed -n '/^[$] fakegpufs scenario hot.yaml/,/^```/p' $page | sed '1d;$d' | sed '$s/ in [0-9.]* s$//')" \
+    'and says what the page says'
+
 tap_done

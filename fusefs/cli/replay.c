@@ -62,9 +62,9 @@ static int pair_by_name(struct replay *p, int i, struct why *why)
     int r;
 
     snprintf(turn, sizeof(turn), "%d", i);
-    r = find_target(p, name, why);
+    r = find_target(p, name, NULL);
     if (r < 0 && parse_i64(name, &index) < 0)
-        r = find_target(p, turn, why);
+        r = find_target(p, turn, NULL);
     if (r < 0)
         return why_set(why, ENODEV,
                        "%s has a GPU '%s', and %s none for it; --map %s=TO gives it one",

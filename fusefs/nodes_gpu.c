@@ -446,6 +446,7 @@ static int show_index_link(const struct node_ctx *cx, struct text *out)
 /* clang-format off */
 /* A metric that may be dictated has a control file of its name. */
 #define PIN_ROW_PIN(name, id) { "gpus/%i/control/" name, 0644, show_pin, store_pin, METRIC_##id, NODE_CONTROL, NULL },
+#define PIN_ROW_WISH(name, id)
 #define PIN_ROW_STATIC(name, id)
 #define PIN_ROW_0(name, id)
 #define CONTROL_ROW(name, fn) { "gpus/%i/control/" name, 0644, show_##fn, store_##fn, 0, NODE_CONTROL, NULL }

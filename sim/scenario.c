@@ -88,8 +88,19 @@ static int check_profile(struct binder *b, const struct ynode *node, const char 
 
 /* Those that are no metric; `fault` and `profile` are keys of their own. */
 static const char *const settings[] = {
-    "power_limit_mw",   "clock_lock",   "memory_clock_lock", "application_clocks",
-    "persistence_mode", "compute_mode", "ecc_mode",          "mig_mode",
+    "power_limit_mw",
+    "clock_lock",
+    "memory_clock_lock",
+    "application_clocks",
+    "persistence_mode",
+    "compute_mode",
+    "ecc_mode",
+    "mig_mode",
+    "accounting_mode",
+    "clock_offsets",
+    "ecc_errors",
+    "nvlink_counters",
+    "drain",
 };
 
 enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };

@@ -68,15 +68,15 @@ static void check_own(void)
 
 static const char heading[] =
     "timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W], temperature.gpu, "
-    "clocks.current.sm [MHz], fan.speed [%], remapped_rows.pending\n";
+    "clocks.current.sm [MHz], temperature.memory, fan.speed [%], remapped_rows.pending\n";
 static const char with_units[] =
-    "2024/01/31 23:59:59.500, 0, NVIDIA H100, 45 %, 12345 MiB, 275.32 W, 52, 1410 MHz, [N/A], No\n"
-    "2024/01/31 23:59:59.503, 1, NVIDIA H100, 0 %, 0 MiB, 52.10 W, 31, 210 MHz, 30 %, Yes\n"
-    "2024/02/01 00:00:00.500, 0, NVIDIA H100, 99 %, 12345 MiB, [Unknown Error], 60, 1395 MHz, [N/A], No\n";
+    "2024/01/31 23:59:59.500, 0, NVIDIA H100, 45 %, 12345 MiB, 275.32 W, 52, 1410 MHz, [N/A], [N/A], No\n"
+    "2024/01/31 23:59:59.503, 1, NVIDIA H100, 0 %, 0 MiB, 52.10 W, 31, 210 MHz, 40, 30 %, Yes\n"
+    "2024/02/01 00:00:00.500, 0, NVIDIA H100, 99 %, 12345 MiB, [Unknown Error], 60, 1395 MHz, [N/A], [N/A], No\n";
 static const char without_units[] =
-    "2024/01/31 23:59:59.500, 0, NVIDIA H100, 45, 12345, 275.32, 52, 1410, [N/A], No\n"
-    "2024/01/31 23:59:59.503, 1, NVIDIA H100, 0, 0, 52.10, 31, 210, 30, Yes\n"
-    "2024/02/01 00:00:00.500, 0, NVIDIA H100, 99, 12345, [Unknown Error], 60, 1395, [N/A], No\n";
+    "2024/01/31 23:59:59.500, 0, NVIDIA H100, 45, 12345, 275.32, 52, 1410, [N/A], [N/A], No\n"
+    "2024/01/31 23:59:59.503, 1, NVIDIA H100, 0, 0, 52.10, 31, 210, 40, 30, Yes\n"
+    "2024/02/01 00:00:00.500, 0, NVIDIA H100, 99, 12345, [Unknown Error], 60, 1395, [N/A], [N/A], No\n";
 
 static void check_smi_text(const char *what, const char *text, const char *fields)
 {
@@ -95,7 +95,8 @@ static void check_smi_text(const char *what, const char *text, const char *field
     is_int(value_in(&r, 0, METRIC_POWER_USAGE, RECORDED_VALUE), 275320, "%s: W", what);
     is_int(value_in(&r, 0, METRIC_TEMPERATURE_GPU, RECORDED_VALUE), 52000, "%s: C", what);
     is_int(value_in(&r, 0, METRIC_CLOCK_SM, RECORDED_VALUE), 1410000, "%s: MHz", what);
-    is_int(value_in(&r, 0, METRIC_FAN_SPEED, RECORDED_NONE), 0, "%s: [N/A] is nothing", what);
+    is_int(value_in(&r, 0, METRIC_TEMPERATURE_MEMORY, RECORDED_NONE), 0, "%s: [N/A] is nothing",
+           what);
     is_int(value_in(&r, 1, METRIC_REMAPPED_ROWS_PENDING, RECORDED_VALUE), 1, "%s: Yes", what);
     is_int(value_in(&r, 2, METRIC_POWER_USAGE, RECORDED_NONE), 0, "%s: an error is nothing", what);
     recording_release(&r);
@@ -103,8 +104,9 @@ static void check_smi_text(const char *what, const char *text, const char *field
 
 static void check_smi(void)
 {
-    static const char fields[] = "timestamp,index,name,utilization.gpu,memory.used,power.draw,"
-                                 "temperature.gpu,clocks.sm,fan.speed,remapped_rows.pending";
+    static const char fields[] =
+        "timestamp,index,name,utilization.gpu,memory.used,power.draw,"
+        "temperature.gpu,clocks.sm,temperature.memory,fan.speed,remapped_rows.pending";
     struct text text = TEXT_INIT;
 
     text_addf(&text, "%s%s", heading, with_units);
@@ -176,7 +178,7 @@ static void driven_columns(struct recording_columns *c)
 {
     c->count = 0;
     for (int i = 0; i < METRIC_COUNT; i++)
-        if (metric_infos[i].flags & METRIC_FLAG_PIN)
+        if (metric_is_controlled(i))
             c->metrics[c->count++] = i;
 }
 
@@ -305,7 +307,7 @@ static void check_fit(void)
         { "time_s,gpu,power_usage_mw\n1,1,1\n1,GPU-00000000-0000-0000-0000-000000000000,1\n",
           "GPU '1' and GPU 'GPU-00000000-0000-0000-0000-000000000000' of f would both be GPU 1",
           true },
-        { "time_s,gpu,fan_speed_percent\n1,0,50\n", "", false },
+        { "time_s,gpu,remapped_rows_pending\n1,0,1\n", "", false },
         { "time_s,gpu,power_usage_mw\n1,GPU-00000000-0000-0000-0000-000000000000,1\n", "", true },
     };
     struct client client;

@@ -319,7 +319,7 @@ static struct recording_column column_of(const char *name)
         return (struct recording_column){ .kind = COLUMN_TIME };
     if (!strcmp(name, "gpu"))
         return (struct recording_column){ .kind = COLUMN_GPU };
-    if (metric >= 0 && metric_infos[metric].flags & METRIC_FLAG_PIN)
+    if (metric >= 0 && metric_is_controlled(metric))
         return (struct recording_column){ .kind = COLUMN_METRIC, .metric = metric };
     return smi_column(name);
 }

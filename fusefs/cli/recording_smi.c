@@ -34,7 +34,6 @@ static const struct {
     { "clocks.current.graphics", METRIC_CLOCK_SM, "MHz" },
     { "clocks.mem", METRIC_CLOCK_MEMORY, "MHz" },
     { "clocks.current.memory", METRIC_CLOCK_MEMORY, "MHz" },
-    { "fan.speed", METRIC_FAN_SPEED, "%" },
     { "ecc.errors.corrected.volatile.total", METRIC_ECC_SBE_VOLATILE_TOTAL, "" },
     { "ecc.errors.uncorrected.volatile.total", METRIC_ECC_DBE_VOLATILE_TOTAL, "" },
     { "remapped_rows.correctable", METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL, "" },

@@ -43,11 +43,11 @@ BENCH_SCRIPTS := $(sort $(wildcard tests/bench_*.sh))
 # These need packages that no distribution has: see check-clients.
 CLIENT_TESTS := $(sort $(wildcard tests/clients/*.t))
 SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml \
-                 schemas/identities/*.yaml schemas/counters/*.csv))
+                 schemas/identities/*.yaml schemas/scenarios/*.yaml schemas/counters/*.csv))
 
 # Not built in: for people and their editors.
 EXAMPLES    := $(sort $(wildcard schemas/examples/*.yaml)) schemas/config.schema.json \
-               schemas/identity.schema.json
+               schemas/identity.schema.json schemas/scenario.schema.json
 
 comma       := ,
 objects      = $(patsubst %.c,$(BUILD)/%.o,$(1))

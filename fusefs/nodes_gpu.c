@@ -444,19 +444,18 @@ static int show_index_link(const struct node_ctx *cx, struct text *out)
 }
 
 /* clang-format off */
-#define PIN_ROW(name, id) { "gpus/%i/control/" name, 0644, show_pin, store_pin, METRIC_##id, NODE_CONTROL, NULL }
+/* A metric that may be dictated has a control file of its name. */
+#define PIN_ROW_PIN(name, id) { "gpus/%i/control/" name, 0644, show_pin, store_pin, METRIC_##id, NODE_CONTROL, NULL },
+#define PIN_ROW_WISH(name, id)
+#define PIN_ROW_STATIC(name, id)
+#define PIN_ROW_0(name, id)
 #define CONTROL_ROW(name, fn) { "gpus/%i/control/" name, 0644, show_##fn, store_##fn, 0, NODE_CONTROL, NULL }
 
 const struct node_def gpu_nodes[] = {
 #define METRIC(id, file, ...) { "gpus/%i/metrics/" file, 0444, show_metric, NULL, METRIC_##id, 0, NULL },
 #include "sim/metrics.def"
-    PIN_ROW("utilization_gpu_percent", UTILIZATION_GPU),
-    PIN_ROW("utilization_memory_percent", UTILIZATION_MEMORY),
-    PIN_ROW("utilization_encoder_percent", UTILIZATION_ENCODER),
-    PIN_ROW("utilization_decoder_percent", UTILIZATION_DECODER),
-    PIN_ROW("memory_used_bytes", MEMORY_USED),
-    PIN_ROW("temperature_gpu_c", TEMPERATURE_GPU),
-    PIN_ROW("power_usage_mw", POWER_USAGE),
+#define METRIC(id, file, kind, unit, flags, ...) PIN_ROW_##flags(file, id)
+#include "sim/metrics.def"
     CONTROL_ROW("profile", profile),
     CONTROL_ROW("fault", fault),
     CONTROL_ROW("power_limit_mw", power_limit),

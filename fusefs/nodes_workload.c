@@ -36,40 +36,13 @@ static void describe_end(struct described *d)
 
 /* --- showing --------------------------------------------------------------------------------- */
 
-static void add_phase(struct text *out, const struct phase_spec *phase)
-{
-    const struct signal_spec *signals = phase->signals.items;
-    const char *before = "";
-
-    text_add(out, "{");
-    if (phase->time_ns != PHASE_FOREVER) {
-        text_add(out, "time: ");
-        unit_print(out, UNIT_NANOSECOND, phase->time_ns);
-        before = ", ";
-    }
-    for (size_t i = 0; i < phase->signals.count; i++) {
-        const struct channel_info *info = &channel_infos[signals[i].signal.target];
-
-        text_addf(out, "%s%s: ", before, info->name);
-        signal_print(out, info->unit, &signals[i]);
-        before = ", ";
-    }
-    text_add(out, "}");
-}
-
 static int show_activity(const struct node_ctx *cx, struct text *out)
 {
     struct described d;
-    const struct phase_spec *phases;
     int r = describe(cx, &d);
 
-    phases = d.spec.activity.items;
-    text_add(out, "[");
-    for (size_t i = 0; r == 0 && i < d.spec.activity.count; i++) {
-        text_add(out, i ? ", " : "");
-        add_phase(out, &phases[i]);
-    }
-    text_add(out, "]\n");
+    workload_activity_print(out, &d.spec.activity);
+    text_add(out, "\n");
     describe_end(&d);
     return r;
 }
@@ -90,15 +63,13 @@ static int show_memory(const struct node_ctx *cx, struct text *out)
 
 static int show_limits(const struct node_ctx *cx, struct text *out)
 {
-    const struct limit *limits = &world_limits(cx->world)[cx->work->first_limit];
+    struct described d;
+    int r = describe(cx, &d);
 
-    text_add(out, "{");
-    for (uint32_t i = 0; i < cx->work->limit_count; i++) {
-        text_addf(out, "%s%s: ", i ? ", " : "", limit_name(limits[i].target));
-        unit_print(out, limit_unit(limits[i].target), limits[i].value);
-    }
-    text_add(out, "}\n");
-    return 0;
+    workload_limits_print(out, &d.spec.limits);
+    text_add(out, "\n");
+    describe_end(&d);
+    return r;
 }
 
 static int show_devices(const struct node_ctx *cx, struct text *out)

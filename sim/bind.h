@@ -85,7 +85,8 @@ struct bind_field {
     size_t key_offset;              /* map: the char array for the key */
     size_t key_size;
     const struct bind_shape *shape; /* text, key of a map; NULL: anything */
-    const char *words;              /* list that takes a single mapping, too: what is allowed */
+    /* list that takes a single mapping, too: what is allowed; of any row: its type in a reference */
+    const char *words;
     const struct bind_custom *custom;
     const char *help; /* one sentence, for the JSON Schema */
 };
@@ -157,6 +158,19 @@ void bind_print_text(struct text *out, const char *text);
  */
 void bind_schema(struct text *out, const struct bind_table *table, int indent);
 
+/* A definition that a JSON Schema refers to, and what writes it. A NULL name ends a list. */
+struct schema_def {
+    const char *name;
+    void (*add)(struct text *out);
+};
+
+/* Appends a whole JSON Schema (draft 2020-12): `more` is what it says besides its definitions and table. */
+void bind_schema_document(struct text *out, const char *title, const struct schema_def *defs,
+                          const char *more, const struct bind_table *table);
+
+/* Appends the rows as a table in Markdown. */
+void bind_reference(struct text *out, const struct bind_table *table);
+
 /* Appends `text` as a JSON string. */
 void bind_json_text(struct text *out, const char *text);
 
@@ -193,6 +207,10 @@ void bind_json_text(struct text *out, const char *text);
 #define BIND_ROW_CUSTOM(k, S, m, c, h) \
     { .key = k, .type = BIND_CUSTOM, BIND_AT(S, m), .custom = c,                             \
       .size = sizeof(((struct S *)0)->m), .help = h }
+/* The same, and what a reference calls its type. */
+#define BIND_ROW_TYPED(k, S, m, c, w, h) \
+    { .key = k, .type = BIND_CUSTOM, BIND_AT(S, m), .custom = c,                             \
+      .size = sizeof(((struct S *)0)->m), .words = w, .help = h }
 
 /* A fixed array inside a flat struct. */
 #define BIND_ARRAY_OF(type, max) struct { int64_t count; type items[max]; }

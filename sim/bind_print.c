@@ -320,3 +320,25 @@ void bind_schema(struct text *out, const struct bind_table *table, int indent)
     pad(out, indent);
     text_add(out, "}");
 }
+
+void bind_schema_document(struct text *out, const char *title, const struct schema_def *defs,
+                          const char *more, const struct bind_table *table)
+{
+    const char *before = "";
+
+    text_addf(out,
+              "{\n"
+              "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
+              "  \"title\": \"%s\",\n"
+              "  \"$defs\": {",
+              title);
+    for (; defs->name; defs++) {
+        text_addf(out, "%s\n    \"%s\": { ", before, defs->name);
+        defs->add(out);
+        text_add(out, " }");
+        before = ",";
+    }
+    text_addf(out, "\n  },\n  %s", more);
+    bind_schema(out, table, 2);
+    text_add(out, "\n}\n");
+}

@@ -861,10 +861,7 @@ static void own_workload_schema(struct text *out)
 
 void config_schema(struct text *out)
 {
-    static const struct {
-        const char *name;
-        void (*add)(struct text *out);
-    } defs[] = {
+    static const struct schema_def defs[] = {
         { "signal", signal_schema },
         { "metrics", pins_schema },
         { "phase", workload_phase_schema },
@@ -874,22 +871,11 @@ void config_schema(struct text *out)
         { "own_workload", own_workload_schema },
         { "workload", workload_schema },
         { "gpu", gpu_schema },
+        { 0 },
     };
-    const char *before = "";
 
-    text_add(out, "{\n"
-                  "  \"$schema\": \"https://json-schema.org/draft/2020-12/schema\",\n"
-                  "  \"title\": \"fakegpufs node configuration\",\n"
-                  "  \"$defs\": {");
-    for (size_t i = 0; i < sizeof(defs) / sizeof(defs[0]); i++) {
-        text_addf(out, "%s\n    \"%s\": { ", before, defs[i].name);
-        defs[i].add(out);
-        text_add(out, " }");
-        before = ",";
-    }
-    text_add(
-        out,
-        "\n  },\n  \"not\": { \"type\": \"object\", \"required\": [\"gpus\", \"nodes\"] },\n  ");
-    bind_schema(out, &config_table, 2);
-    text_add(out, "\n}\n");
+    bind_schema_document(
+        out, "fakegpufs node configuration", defs,
+        "\"not\": { \"type\": \"object\", \"required\": [\"gpus\", \"nodes\"] },\n  ",
+        &config_table);
 }

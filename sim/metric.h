@@ -34,6 +34,7 @@ enum metric_flags {
     METRIC_FLAG_0 = 0,
     METRIC_FLAG_PIN = 1,    /* a profile, the configuration or a control file may dictate it */
     METRIC_FLAG_STATIC = 2, /* a fact of the model or a setting */
+    METRIC_FLAG_WISH = 4 | METRIC_FLAG_PIN, /* a control file only wishes for it */
 };
 
 enum dcgm_type {
@@ -73,6 +74,12 @@ struct derived_info {
 extern const struct metric_info metric_infos[METRIC_COUNT];
 extern const struct identity_info identity_infos[IDENTITY_COUNT];
 extern const struct derived_info derived_infos[]; /* ends with a NULL name */
+
+/* Whether the control file of the metric's name dictates its value. */
+static inline bool metric_is_controlled(int id)
+{
+    return metric_infos[id].flags == METRIC_FLAG_PIN;
+}
 
 /* The metric of that file name, or -1. */
 int metric_find(const char *name);

@@ -248,6 +248,27 @@ static int read_activity(struct binder *b, const struct ynode *node, void *membe
     return 0;
 }
 
+static void print_phase(struct text *out, const struct phase_spec *phase)
+{
+    const struct signal_spec *signals = phase->signals.items;
+    const char *before = "";
+
+    text_add(out, "{");
+    if (phase->time_ns != PHASE_FOREVER) {
+        text_add(out, "time: ");
+        unit_print(out, UNIT_NANOSECOND, phase->time_ns);
+        before = ", ";
+    }
+    for (size_t i = 0; i < phase->signals.count; i++) {
+        const struct channel_info *info = &channel_infos[signals[i].signal.target];
+
+        text_addf(out, "%s%s: ", before, info->name);
+        signal_print(out, info->unit, &signals[i]);
+        before = ", ";
+    }
+    text_add(out, "}");
+}
+
 static void print_activity(struct text *out, const void *member, int indent)
 {
     const struct bind_list *list = member;
@@ -255,24 +276,22 @@ static void print_activity(struct text *out, const void *member, int indent)
 
     text_add(out, "\n");
     for (size_t i = 0; i < list->count; i++) {
-        const struct signal_spec *signals = phases[i].signals.items;
-        const char *before = "";
-
-        text_addf(out, "%*s- {", indent, "");
-        if (phases[i].time_ns != PHASE_FOREVER) {
-            text_add(out, "time: ");
-            unit_print(out, UNIT_NANOSECOND, phases[i].time_ns);
-            before = ", ";
-        }
-        for (size_t j = 0; j < phases[i].signals.count; j++) {
-            const struct channel_info *info = &channel_infos[signals[j].signal.target];
-
-            text_addf(out, "%s%s: ", before, info->name);
-            signal_print(out, info->unit, &signals[j]);
-            before = ", ";
-        }
-        text_add(out, "}\n");
+        text_addf(out, "%*s- ", indent, "");
+        print_phase(out, &phases[i]);
+        text_add(out, "\n");
     }
+}
+
+void workload_activity_print(struct text *out, const struct bind_list *activity)
+{
+    const struct phase_spec *phases = activity->items;
+
+    text_add(out, "[");
+    for (size_t i = 0; i < activity->count; i++) {
+        text_add(out, i ? ", " : "");
+        print_phase(out, &phases[i]);
+    }
+    text_add(out, "]");
 }
 
 static const struct bind_custom activity_custom = {
@@ -325,8 +344,11 @@ static void print_memory(struct text *out, const void *member, int indent)
     text_add(out, "\n");
 }
 
-static const struct bind_custom memory_custom = { read_memory, print_memory,
-                                                  "\"$ref\": \"#/$defs/signal\"" };
+static const struct bind_custom memory_custom = {
+    read_memory,
+    print_memory,
+    "\"$ref\": \"#/$defs/signal\"",
+};
 
 /* --- limits ---------------------------------------------------------------------------------- */
 
@@ -427,18 +449,24 @@ static int read_limits(struct binder *b, const struct ynode *node, void *member)
     return 0;
 }
 
-static void print_limits(struct text *out, const void *member, int indent)
+void workload_limits_print(struct text *out, const struct bind_list *list)
 {
-    const struct bind_list *list = member;
     const struct limit_spec *limits = list->items;
 
-    (void)indent;
-    text_add(out, " {");
+    text_add(out, "{");
     for (size_t i = 0; i < list->count; i++) {
         text_addf(out, "%s%s: ", i ? ", " : "", limit_name(limits[i].target));
         unit_print(out, limit_unit(limits[i].target), limits[i].value);
     }
-    text_add(out, "}\n");
+    text_add(out, "}");
+}
+
+static void print_limits(struct text *out, const void *member, int indent)
+{
+    (void)indent;
+    text_add(out, " ");
+    workload_limits_print(out, member);
+    text_add(out, "\n");
 }
 
 static const struct bind_custom limits_custom = {
@@ -484,33 +512,57 @@ static const struct bind_field device_item = { .type = BIND_TEXT,
                                                .size = sizeof(struct device_name) };
 
 /* clang-format off */
-#define WORKLOAD_ACTIVITY_ROWS                                                                       \
-    BIND_ROW_CUSTOM("activity", workload_spec, activity, &activity_custom,                           \
+#define WORKLOAD_PLAY_ROWS                                                                           \
+    BIND_ROW_TYPED("activity", workload_spec, activity, &activity_custom,                            \
+                    "[phases](configuration.md#workloads), or `utilization:fluctuation:time`",       \
                     "Phases one after the other; the last may have no time and goes on for ever."),  \
     BIND_ROW_INT("repeat", workload_spec, repeat, 0, 1e9, 0,                                         \
                  "How often the activity is played; 0 for ever."),                                   \
-    BIND_ROW_CUSTOM("memory", workload_spec, memory, &memory_custom,                                 \
-                    "Memory on each of its GPUs, where no phase says otherwise."),                   \
-    BIND_ROW_QUANTITY("sample", workload_spec, sample_ns, UNIT_NANOSECOND, 1e6, 3.6e12, 0,           \
-                      "How often random values change."),                                            \
+    BIND_ROW_TYPED("memory", workload_spec, memory, &memory_custom,                                  \
+                    "size, or a [signal](simulation.md#signals)",                                    \
+                    "Memory on each of its GPUs, where no phase says otherwise.")
+
+#define WORKLOAD_IDENTITY_ROWS                                                                       \
     BIND_ROW_TEXT("namespace", workload_spec, namespace, 0, "Kubernetes namespace."),                \
     BIND_ROW_TEXT("pod", workload_spec, pod, 0, "Pod."),                                             \
     BIND_ROW_TEXT("container", workload_spec, container, 0, "Container."),                           \
-    BIND_ROW_INT("pid", workload_spec, pid, 0, 4194303, 0, "Process id; 0: a simulated one."),       \
+    BIND_ROW_INT("pid", workload_spec, pid, 0, 4194303, 0, "Process id; 0: a simulated one.")
+
+#define WORKLOAD_ACTIVITY_ROWS                                                                       \
+    WORKLOAD_PLAY_ROWS,                                                                              \
+    BIND_ROW_QUANTITY("sample", workload_spec, sample_ns, UNIT_NANOSECOND, 1e6, 3.6e12, 0,           \
+                      "How often random values change."),                                            \
+    WORKLOAD_IDENTITY_ROWS,                                                                          \
     BIND_ROW_INT("uid", workload_spec, uid, 0, 4294967294, 0, "Who it belongs to.")
+
+#define WORKLOAD_DEVICES_ROW                                                                         \
+    BIND_ROW_LIST("devices", workload_spec, devices, &device_item, struct device_name,               \
+                  WORKLOAD_DEVICES_MAX, BIND_SINGLE, "GPUs by index, UUID or bus id, or all.")
+#define WORKLOAD_LIMITS_ROW                                                                          \
+    BIND_ROW_TYPED("limits", workload_spec, limits, &limits_custom,                                  \
+                   "mapping of `time`, `energy`, `memory` or a metric to a value", "What terminates it.")
 
 static const struct bind_field workload_fields[] = {
     BIND_ROW_SHAPED("name", workload_spec, name, 0, &name_shape, "Unique name."),
-    BIND_ROW_LIST("devices", workload_spec, devices, &device_item, struct device_name,
-                  WORKLOAD_DEVICES_MAX, BIND_SINGLE, "GPUs by index, UUID or bus id, or all."),
+    WORKLOAD_DEVICES_ROW,
     BIND_ROW_INT("gpus", workload_spec, gpus, 1, WORKLOAD_DEVICES_MAX, 0,
                  "How many GPUs, where they are not named: the least busy are taken."),
     BIND_ROW_TEXT("model", workload_spec, model, 0,
                   "Model its times were measured on; on a slower GPU it takes longer."),
     BIND_ROW_QUANTITY("start", workload_spec, start_ns, UNIT_NANOSECOND, 0, TIME_MAX_NS, 0,
                       "Simulated time at which it begins."),
-    BIND_ROW_CUSTOM("limits", workload_spec, limits, &limits_custom, "What terminates it."),
+    WORKLOAD_LIMITS_ROW,
     WORKLOAD_ACTIVITY_ROWS,
+    { 0 },
+};
+
+/* What the files of a workload's directory can say. */
+static const struct bind_field made_workload_fields[] = {
+    BIND_ROW_SHAPED("name", workload_spec, name, BIND_REQUIRED, &name_shape, "Unique name."),
+    WORKLOAD_DEVICES_ROW,
+    WORKLOAD_LIMITS_ROW,
+    WORKLOAD_PLAY_ROWS,
+    WORKLOAD_IDENTITY_ROWS,
     { 0 },
 };
 
@@ -553,6 +605,14 @@ const struct bind_table base_workload_table = {
     .def = "own_workload",
     .fields = base_workload_fields,
     .check = check_repeat,
+};
+
+const struct bind_table made_workload_table = {
+    .what = "a workload",
+    .def = "workload",
+    .fields = made_workload_fields,
+    .check = check_repeat,
+    .init = workload_spec_init,
 };
 
 void workload_spec_init(void *spec)

@@ -97,6 +97,9 @@ extern const struct bind_table workload_table;
 /* The same without name, devices and start: what one GPU does by itself. */
 extern const struct bind_table base_workload_table;
 
+/* The same as far as the files of workloads/NAME go: without gpus, model, start, sample and uid. */
+extern const struct bind_table made_workload_table;
+
 /* The defaults: one GPU, played once. */
 void workload_spec_init(void *spec);
 
@@ -111,6 +114,10 @@ void workload_spec_init(void *spec);
  */
 int workload_parse(struct workload_spec *spec, const char *source, const char *text,
                    struct arena *arena, struct why *why);
+
+/* Append an activity (of struct phase_spec), or limits, in one line of flow style that reads back. */
+void workload_activity_print(struct text *out, const struct bind_list *activity);
+void workload_limits_print(struct text *out, const struct bind_list *limits);
 
 /* Append the members of the JSON Schema for an activity, its phases, and limits. */
 void workload_activity_schema(struct text *out);

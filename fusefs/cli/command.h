@@ -127,7 +127,8 @@ extern const struct command command_mount, command_umount, command_run, command_
     command_status, command_fault, command_profile, command_clock_show, command_clock_speed,
     command_clock_pause, command_clock_resume, command_clock_step, command_config_check,
     command_config_show, command_config_diff, command_config_schema, command_simulate,
-    command_models, command_metrics, command_paths, command_help;
+    command_models, command_metrics, command_paths, command_scenario, command_record,
+    command_replay, command_help;
 
 /* Runs what the words behind the program's name ask for: the exit code. */
 int command_main(int argc, char **argv);

@@ -1,0 +1,62 @@
+/*
+ * Drive: the clock of a mount in a command's hands, and what else commands do to a mount as a whole.
+ *
+ * While it is driven the clock is paused and stepped, or runs at a speed of the command's choice; in the end
+ * it is what it was before.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef FUSEFS_CLI_DRIVE_H
+#define FUSEFS_CLI_DRIVE_H
+
+#include "fusefs/cli/client.h"
+#include "sim/bind.h"
+
+struct drive {
+    const struct client *client;
+    int clock; /* control/clock, kept open for many steps; -1: not yet */
+    /* As it was found. */
+    bool running;
+    double speed;
+    int64_t step_ns;
+};
+
+/* Takes hold of the clock and changes nothing. -errno with a sentence. */
+int drive_begin(struct drive *drive, const struct client *client, struct why *why);
+
+/* Stands still from now on; runs at that speed; has another speed, and stands or runs as before. */
+int drive_pause(struct drive *drive, struct why *why);
+int drive_run(struct drive *drive, double speed, struct why *why);
+int drive_speed(struct drive *drive, double speed, struct why *why);
+
+/* Lets so much simulated time pass at once: whole steps until it has. */
+int drive_step(struct drive *drive, int64_t ns, struct why *why);
+
+/* Lets go; with `restore` the clock is what it was. */
+int drive_end(struct drive *drive, bool restore, struct why *why);
+
+/*
+ * Whether the daemon still answers. Pages of the snapshot stay readable in the kernel's cache when it is gone:
+ * who waits for a new one asks now and then. 0 or -errno with a sentence.
+ */
+int drive_alive(const struct client *client, struct why *why);
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+/* Appends a file as it is now, without its last newline. Never waits, not even for a stream. 0 or -errno. */
+int drive_peek(const struct client *client, struct text *out, const char *path);
+
+/* Whether there is something of that name. */
+bool drive_exists(const struct client *client, const char *path);
+
+/*
+ * The indices of the GPUs in a list of names (struct device_name), where "all" and "any" stand for every
+ * one. Their number, or -errno with a sentence; the caller frees *gpus.
+ */
+int drive_find_gpus(const struct client *client, const struct bind_list *names, int **gpus,
+                    struct why *why);
+
+/* Appends the shell line that writes `text` to a file below the current directory, in one piece. */
+void shell_put(struct text *out, const char *path, const char *text);
+
+#endif

@@ -199,7 +199,10 @@ static int read_push(struct setup *s, const struct options *o, struct why *why)
         .interval_ns = 10 * NS_PER_S,
     };
     int gzip = 0;
-    int r = parse_choice("otlp-compression", o->otlp_compression, "none", "gzip", &gzip, why);
+    const struct word compression = {
+        "otlp-compression", o->otlp_compression, { "none", "gzip" }, &gzip
+    };
+    int r = parse_word(&compression, why);
 
     if (r == 0 && o->otlp_interval &&
         (unit_parse(UNIT_NANOSECOND, o->otlp_interval, UNIT_BARE_REFUSED, &p.interval_ns, NULL) ||

@@ -336,7 +336,7 @@ run-clients: all $(CLIENTS_READY)
 	    $(foreach t,$(CLIENT_TESTS),$(if $(call is_picked,$(t)),$(t)))
 
 .PHONY: run-tests
-run-tests: all $(PICKED_TESTS)
+run-tests: all $(PICKED_TESTS) $(if $(call is_picked,image)$(call is_picked,propagation),$(IMAGE)/index.json)
 	$(if $(UNKNOWN),$(error no test is called '$(UNKNOWN)'))
 	@$(if $(PICKED_TESTS),BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' $(RUNNER) \
 	    $(PROVE) $(PROVE_FLAGS) --exec 'timeout -k 10 $(TEST_SECONDS)' $(PICKED_TESTS), \
@@ -377,6 +377,29 @@ run-benches: all $(call programs,$(BENCH_SRCS))
 	@for program in $(call programs,$(BENCH_SRCS)) $(BENCH_SCRIPTS); do \
 	    BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' $$program || exit; \
 	done
+
+# --- Container images -------------------------------------------------------
+
+IMAGE := $(BUILD)/image#                    an OCI layout, with all images of k8s/image/images
+ROOTS := $(BUILD)/image.root#               the same unpacked: a directory for each layer
+STAGE := $(BUILD)/image.stage
+
+.PHONY: image
+image: $(IMAGE)/index.json ## build the container images into $(BUILD)/image, an OCI layout
+
+# What the images are made of, for k8s/Dockerfile, which packs it itself.
+.PHONY: rootfs
+rootfs: $(ROOTS)/done
+
+$(ROOTS)/done: $(PROGRAMS) $(LIBRARIES) $(SCHEMAS) $(EXAMPLES) k8s/image/images k8s/image/rootfs.sh
+	$(Q)rm -rf '$(STAGE)'
+	$(SUBMAKE) -s install DESTDIR='$(abspath $(STAGE))' PREFIX=/usr
+	$(call say,ROOTFS)
+	$(Q)k8s/image/rootfs.sh '$(STAGE)' '$(@D)' && touch $@
+
+$(IMAGE)/index.json: $(ROOTS)/done k8s/image/oci.sh
+	$(call say,IMAGE)
+	$(Q)k8s/image/oci.sh '$(ROOTS)' '$(@D)' $(VERSION)
 
 # --- Format -----------------------------------------------------------------
 

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+#
+# The daemon in a container, and its mount in others: what they see when it comes, is killed and is replaced.
+#
+# The host is a directory that is mounted shared, as /run is on a node. The daemon's container is the image that
+# `make image` built. What is found here is what docs/kubernetes.md says.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+. "${0%/*}/tap.sh"
+. "${0%/*}/mount.sh"
+. "${0%/*}/container.sh"
+need_mounts
+need_containers
+
+roots=$(cd "$BUILD" && pwd)/image.root
+[[ -d $roots/base ]] || bail 'there is no image: run make image'
+mkdir "$dir/image"
+cp -a "$roots/base/." "$dir/image"
+[[ ! -d $roots/pods ]] || cp -a "$roots/pods/." "$dir/image"
+mkdir "$dir/image/gpus" "$dir/busybox/gpus"
+
+# The directory that pods share with their node, and the mount point in it.
+host=$dir/host
+mkdir "$host"
+mount --bind "$host" "$host" && mount --make-rprivate "$host" && mount --make-rshared "$host" ||
+    bail 'cannot make a shared mount'
+driver=$host/driver
+
+# --- the parts -----------------------------------------------------------------
+
+# daemon_start ID [OPTION...]: what a DaemonSet's pod does, with the privileges it needs and no more.
+daemon_start() {
+    local id=$1 args=
+    shift
+    printf -v args ', "%s"' "$@" /gpus/driver
+    container_write "$dir/$id" "$dir/image" "{
+        \"args\": [\"/usr/bin/fakegpufs\", \"mount\", \"--foreground\"$args],
+        \"mounts\": [[\"$host\", \"/gpus\", \"rbind\", \"rshared\", \"rw\"]], \"propagation\": \"rshared\",
+        \"capabilities\": [\"CAP_SYS_ADMIN\", \"CAP_SETUID\", \"CAP_SETGID\"],
+        \"devices\": {\"/dev/fuse\": \"/dev/fuse\"}, \"readonly\": true}"
+    output=$dir/$id.log container_start "$dir/$id" "$id"
+    wait_for grep -q 'serves' "$dir/$id.log" || bail "the daemon does not serve: $(cat "$dir/$id.log")"
+}
+
+# consumer_start ID SOURCE PROPAGATION: a pod that has SOURCE of the node as /gpus.
+consumer_start() {
+    container_write "$dir/$1" "$dir/busybox" "{
+        \"args\": [\"/bin/busybox\", \"sleep\", \"100000\"], \"uid\": 12345,
+        \"mounts\": [[\"$2\", \"/gpus\", \"rbind\", \"$3\", \"rw\"]], \"propagation\": \"rslave\"}"
+    output=$dir/$1.log container_start "$dir/$1" "$1"
+}
+
+# sees ID [PATH]: how many GPUs a consumer sees, or what it is told instead.
+sees() {
+    container_exec "$1" /bin/busybox cat "/gpus/${2-driver/}gpus/1/identity/index" | sed 's/.*: //'
+}
+
+host_sees() {
+    cat "$driver/gpus/1/identity/index" 2>&1 | sed 's/.*: //'
+}
+
+# expect WHAT ID=SEEN...: one test for each consumer.
+expect() {
+    local what=$1 one id
+    shift
+    for one in "$@"; do
+        id=${one%%=*}
+        case $id in
+            host) is "$(host_sees)" "${one#*=}" "$what: the host" ;;
+            itself) is "$(sees "$id-$$" '')" "${one#*=}" "$what: who has the mount itself" ;;
+            *) is "$(sees "$id-$$")" "${one#*=}" "$what: who has the directory, $id" ;;
+        esac
+    done
+}
+
+dead='Transport endpoint is not connected'
+none='No such file or directory'
+
+# --- it comes ------------------------------------------------------------------
+
+consumer_start early-$$ "$host" rslave
+expect 'before the daemon' host="$none" early="$none"
+daemon_start daemon1-$$ --gpus 2
+consumer_start late-$$ "$host" rslave
+consumer_start private-$$ "$host" rprivate
+consumer_start itself-$$ "$driver" rslave
+expect 'with the daemon' host=1 early=1 late=1 private=1 itself=1
+is "$(container_exec early-$$ /bin/busybox sh -c 'busybox mkdir /gpus/driver/workloads/job && busybox cat /gpus/driver/workloads/job/state')" \
+    running 'a pod makes a workload'
+is "$(cat "$driver/workloads/job/state")" running 'which the host sees'
+
+# --- a worker dies -------------------------------------------------------------
+
+supervisor=$(pgrep -f "^/usr/bin/fakegpufs mount --foreground --gpus 2 /gpus/driver" | head -n 1)
+before=$(worker_of "$supervisor")
+kill -KILL "$before"
+expect 'a worker was killed' host=1 early=1 late=1 private=1 itself=1
+[[ $(worker_of "$supervisor") != "$before" ]]; ok $? 'another one serves'
+
+# --- its pod is killed, and replaced -------------------------------------------
+
+container_kill daemon1-$$ KILL
+expect 'the pod was killed' host="$dead" early="$dead" late="$dead" private="$dead" itself="$dead"
+daemon_start daemon2-$$ --gpus 2
+like "$(cat "$dir/daemon2-$$.log")" 'removing the dead mount' 'the next one removes the dead mount'
+is "$(grep -c " $driver " /proc/self/mountinfo)" 1 'and leaves one in its place'
+expect 'it was replaced' host=1 early=1 late=1 private="$dead" itself="$dead"
+is "$(ls "$driver/workloads")" '' 'it is another node: the workloads of the first are gone'
+
+# --- it is updated: told to end, and replaced ----------------------------------
+
+consumer_start itself2-$$ "$driver" rslave
+is "$(sees itself2-$$ '')" 1 'who had the mount itself needs a new container'
+container_kill daemon2-$$ TERM
+expect 'it was told to end' host="$none" early="$none" late="$none"
+is "$(sees itself2-$$ '')" "$dead" 'it was told to end: who has the mount itself'
+daemon_start daemon3-$$ --gpus 3
+expect 'it was updated' host=1 early=1 late=1
+is "$(sees itself2-$$ '')" "$dead" 'it was updated: who has the mount itself'
+
+# --- two at a time -------------------------------------------------------------
+
+# A rolling update with a surge, or a mistake: the second covers the first.
+daemon_start daemon4-$$ --gpus 4
+is "$(ls "$driver/dev" | grep -c '^nvidia[0-9]')" 4 'a second daemon covers the first'
+is "$(container_exec early-$$ /bin/busybox ls /gpus/driver/dev | grep -c '^nvidia[0-9]')" 4 'everywhere'
+container_kill daemon3-$$ TERM
+is "$(ls "$driver/dev" 2>&1 | grep -c '^nvidia[0-9]')" 4 'the first ends: the second is still there'
+container_kill daemon4-$$ TERM
+expect 'all are gone' host="$none" early="$none" late="$none"
+is "$(grep -c " $driver " /proc/self/mountinfo)" 0 'nothing is left'
+tap_done

@@ -60,6 +60,21 @@ host_sees() {
     cat "$driver/gpus/1/identity/index" 2>&1 | sed 's/.*: //'
 }
 
+# mirror_start ID: fakegpu-pods, with no privileges but to be root, for the kubelet's socket.
+mirror_start() {
+    container_write "$dir/$1" "$dir/image" "{
+        \"args\": [\"/usr/bin/fakegpu-pods\", \"--root\", \"/gpus/driver\", \"--interval\", \"100ms\"],
+        \"mounts\": [[\"$host\", \"/gpus\", \"rbind\", \"rslave\", \"rw\"],
+                     [\"$dir/kubelet\", \"/var/lib/kubelet/pod-resources\", \"bind\", \"ro\"]],
+        \"propagation\": \"rslave\", \"readonly\": true}"
+    output=$dir/$1.log container_start "$dir/$1" "$1"
+}
+
+# pod_is_on GPU: whether the pod of the kubelet below is seen there.
+pod_is_on() {
+    grep -q ' default train-0 main$' "$driver/gpus/$1/processes"
+}
+
 # expect WHAT ID=SEEN...: one test for each consumer.
 expect() {
     local what=$1 one id
@@ -90,6 +105,21 @@ is "$(container_exec early-$$ /bin/busybox sh -c 'busybox mkdir /gpus/driver/wor
     running 'a pod makes a workload'
 is "$(cat "$driver/workloads/job/state")" running 'which the host sees'
 
+# --- pods ----------------------------------------------------------------------
+
+mirror=
+if [[ -x $dir/image/usr/bin/fakegpu-pods ]] && "$PYTHON" -c 'import grpc, google.protobuf' 2>/dev/null; then
+    mirror=yes
+    mkdir -m 700 "$dir/kubelet"
+    echo '{"pods": [{"namespace": "default", "name": "train-0", "containers": [
+        {"name": "main", "devices": {"nvidia.com/gpu": ["1"]}}]}]}' >"$dir/state"
+    output=$dir/kubelet.log background "$PYTHON" "$tests/kubelet.py" "$dir/kubelet/kubelet.sock" "$dir/state"
+    mirror_start mirror-$$
+    wait_for pod_is_on 1; ok $? 'a pod with a GPU is seen on it' || diag "$(cat "$dir/mirror-$$.log")"
+else
+    skip 1 'fakegpu-pods was not built, or there is no gRPC for the kubelet'
+fi
+
 # --- a worker dies -------------------------------------------------------------
 
 supervisor=$(pgrep -f "^/usr/bin/fakegpufs mount --foreground --gpus 2 /gpus/driver" | head -n 1)
@@ -106,7 +136,12 @@ daemon_start daemon2-$$ --gpus 2
 like "$(cat "$dir/daemon2-$$.log")" 'removing the dead mount' 'the next one removes the dead mount'
 is "$(grep -c " $driver " /proc/self/mountinfo)" 1 'and leaves one in its place'
 expect 'it was replaced' host=1 early=1 late=1 private="$dead" itself="$dead"
-is "$(ls "$driver/workloads")" '' 'it is another node: the workloads of the first are gone'
+[[ ! -e $driver/workloads/job ]]; ok $? 'it is another node: the workloads of the first are gone'
+if [[ $mirror ]]; then
+    wait_for pod_is_on 1; ok $? 'but pods with GPUs are there again'
+else
+    skip 1 'fakegpu-pods does not run'
+fi
 
 # --- it is updated: told to end, and replaced ----------------------------------
 

@@ -21,7 +21,7 @@ mkdir "$kubelet_dir"
 
 kubelet_pid=
 kubelet_start() {
-    rm -f "$socket"
+    rm -f "$socket" "$dir/kubelet.out"
     output=$dir/kubelet.out background "$PYTHON" "$tests/kubelet.py" "$socket" "$state"
     kubelet_pid=$started
     wait_for grep -q ready "$dir/kubelet.out" || bail "no kubelet: $(cat "$dir/kubelet.out")"
@@ -65,6 +65,7 @@ look() {
 
 follower=
 follow() {
+    rm -f "$dir/follow.log"
     output=$dir/follow.log background "$pods" --root "$mnt" --socket "$socket" --interval 100ms "$@"
     follower=$started
 }
@@ -182,6 +183,9 @@ resource=nvidia.com/mig-1g.5gb
 pods_are "$large" "$(pod small "main=${migs[1]}")"
 look >/dev/null
 is "$(on 3)" 'default/large/main=39 default/small/main=13 ' 'MIG devices are parts of a GPU'
+is "$(awk '!/^#/ { print $6, $8, $9 }' "$mnt/gpus/3/processes" | sort | tr '\n' ' ')" \
+    "large $(awk '$8 == id { print $1, $2 }' id="${migs[0]}" "$mnt/gpus/3/mig/instances") small $(
+        awk '$8 == id { print $1, $2 }' id="${migs[1]}" "$mnt/gpus/3/mig/instances") " 'and each pod is on its own'
 resource=example.com/gpu
 pods_are "$(pod e main=0)"
 look >/dev/null
@@ -223,7 +227,7 @@ kubelet_stop
 like "$(look)" "nobody answers on $socket: No such file or directory" 'one that is not there'
 # What is no gRPC: closes at once, speaks another protocol, answers HTTP/2 without a status.
 serve() {
-    rm -f "$socket"
+    rm -f "$socket" "$dir/serve.out"
     output=$dir/serve.out background "$PYTHON" -c '
 import socket, sys
 s = socket.socket(socket.AF_UNIX)

@@ -17,21 +17,21 @@ static struct arena arena = ARENA_INIT;
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct mig_device migs[] = {
-    { .gi = 1, .ci = 0, .multiprocessors = 42, .uuid = "MIG-one" },
-    { .gi = 2, .ci = 0, .multiprocessors = 14, .uuid = "MIG-two" },
+    { .gi = 1, .ci = 0, .uuid = "MIG-one" },
+    { .gi = 2, .ci = 0, .uuid = "MIG-two" },
 };
 
 static struct gpu gpus[] = {
     { .minor = 4, .uuid = "GPU-a" },
     { .minor = 5, .uuid = "GPU-b" },
-    { .minor = 6, .uuid = "GPU-c", .multiprocessors = 108, .migs = migs, .mig_count = COUNT(migs) },
+    { .minor = 6, .uuid = "GPU-c", .migs = migs, .mig_count = COUNT(migs) },
 };
 
 static const struct inventory node = { gpus, COUNT(gpus) };
 
 /* --- ids ------------------------------------------------------------------------------------- */
 
-/* "GPU PART", or the error. */
+/* "GPU UUID", or the error. */
 static const char *found(const char *id)
 {
     static char text[64];
@@ -41,7 +41,7 @@ static const char *found(const char *id)
     if (r < 0)
         snprintf(text, sizeof(text), "%s", strerror(-r));
     else
-        snprintf(text, sizeof(text), "%d %s %.2f", d.gpu, d.uuid, d.part);
+        snprintf(text, sizeof(text), "%d %s", d.gpu, d.uuid);
     return text;
 }
 
@@ -50,17 +50,17 @@ static void test_ids(void)
     static const struct {
         const char *id, *found;
     } rows[] = {
-        { "GPU-b", "1 GPU-b 1.00" },
-        { "GPU-b::3", "1 GPU-b 1.00" },
-        { "1", "1 GPU-b 1.00" },
-        { "1::0", "1 GPU-b 1.00" },
-        { "MIG-one", "2 MIG-one 0.39" },
-        { "MIG-two::1", "2 MIG-two 0.13" },
-        { "MIG-GPU-c/2/0", "2 MIG-two 0.13" },
-        { "nvidia5", "1 GPU-b 1.00" },
-        { "nvidia5/vgpu3", "1 GPU-b 1.00" },
-        { "nvidia6/gi1", "2 MIG-one 0.39" },
-        { "nvidia6/gi1/vgpu0", "2 MIG-one 0.39" },
+        { "GPU-b", "1 GPU-b" },
+        { "GPU-b::3", "1 GPU-b" },
+        { "1", "1 GPU-b" },
+        { "1::0", "1 GPU-b" },
+        { "MIG-one", "2 MIG-one" },
+        { "MIG-two::1", "2 MIG-two" },
+        { "MIG-GPU-c/2/0", "2 MIG-two" },
+        { "nvidia5", "1 GPU-b" },
+        { "nvidia5/vgpu3", "1 GPU-b" },
+        { "nvidia6/gi1", "2 MIG-one" },
+        { "nvidia6/gi1/vgpu0", "2 MIG-one" },
         { "GPU-d", "No such device" },
         { "3", "No such device" },
         { "-1", "No such device" },
@@ -167,8 +167,8 @@ static const char *planned_on(const struct inventory *inventory, const struct cl
         if (o->kind == OPERATION_REMOVE)
             text_addf(&out, "- %s: %s\n", o->name, o->reason);
         else
-            text_addf(&out, "+ %s/%s/%s on %s, %.2f\n", o->who.namespace, o->who.pod,
-                      o->who.container, o->devices, o->part);
+            text_addf(&out, "+ %s/%s/%s on %s\n", o->who.namespace, o->who.pod, o->who.container,
+                      o->devices);
     }
     text_add(&out, text_str(&plan.problems));
     plan_release(&plan);
@@ -192,15 +192,15 @@ static void test_creation(void)
     };
 
     is_str(planned_anew(claims),
-           "+ ns/two/a on 0,1, 1.00\n"
-           "+ ns/two/b on 2, 1.00\n"
-           "+ ns/mig/main on 2, 0.52\n"
-           "+ ns/mixed/main on 0,2, 0.56\n"
-           "+ ns/shared/main on 0, 1.00\n"
-           "+ ns/half/main on 0, 1.00\n"
+           "+ ns/two/a on 0,1\n"
+           "+ ns/two/b on 2\n"
+           "+ ns/mig/main on 2:1:0,2:2:0\n"
+           "+ ns/mixed/main on 0,2:2:0\n"
+           "+ ns/shared/main on 0\n"
+           "+ ns/half/main on 0\n"
            "ns/half/main: there is no GPU 'GPU-x' in the mount\n"
            "ns/none/main: there is no GPU 'GPU-x' in the mount\n",
-           "each container has its own workload, on each of its GPUs once");
+           "each container has its own workload, on each of its devices once");
 }
 
 static void test_following(void)
@@ -224,7 +224,7 @@ static void test_following(void)
     is_str(planned(claims, settled), "", "what is there is left alone");
     snprintf(want, sizeof(want),
              "- %s: the pod is gone\n- %s: the pod has other devices now\n"
-             "+ ns/pod/main on 0, 1.00\n",
+             "+ ns/pod/main on 0\n",
              gone, other);
     is_str(planned(claims, past), want, "what is no longer so goes first");
     is_str(planned_on(&node, NULL, 0, others, COUNT(others)), "", "what others made stays");
@@ -242,10 +242,10 @@ static void test_own(void)
                                      { "mine", { "ns", "pod", "" }, false } };
     char want[256];
 
-    is_str(planned(claims, of_container), "+ ns/pod/b on 1, 1.00\n",
+    is_str(planned(claims, of_container), "+ ns/pod/b on 1\n",
            "a container with a workload of its own gets none");
     is_str(planned(claims, of_pod), "", "one that names no container is for all of them");
-    is_str(planned(claims, elsewhere), "+ ns/pod/a on 0, 1.00\n+ ns/pod/b on 1, 1.00\n",
+    is_str(planned(claims, elsewhere), "+ ns/pod/a on 0\n+ ns/pod/b on 1\n",
            "another namespace's is not its own");
     snprintf(want, sizeof(want), "- %s: the pod has its own\n", name);
     is_str(planned(claims, later), want, "ours gives way when it comes later");
@@ -261,12 +261,12 @@ static void test_trouble(void)
     const struct present ended[] = { { name, { "ns", "pod", "main" }, true } };
     char want[256];
 
-    snprintf(want, sizeof(want), "- %s: it was left unfinished\n+ ns/pod/main on 0, 1.00\n", name);
+    snprintf(want, sizeof(want), "- %s: it was left unfinished\n+ ns/pod/main on 0\n", name);
     is_str(planned(claims, unfinished), want, "one without names is made anew");
     is_str(planned(claims, half), want, "and one with half of them");
     snprintf(want, sizeof(want), "ns/pod/main: the workload '%s' is somebody else's\n", name);
     is_str(planned(claims, taken), want, "a name that somebody took is his");
-    snprintf(want, sizeof(want), "- %s: its GPU is back\n+ ns/pod/main on 0, 1.00\n", name);
+    snprintf(want, sizeof(want), "- %s: its GPU is back\n+ ns/pod/main on 0\n", name);
     is_str(planned(claims, ended), want, "what a lost GPU ended starts again with it");
     gpus[0].lost = true;
     is_str(planned(claims, ended), "", "and not before");

@@ -20,18 +20,12 @@ static bool begins(const char *text, const char *with)
 
 static struct device whole(const struct inventory *inventory, size_t gpu)
 {
-    return (struct device){ .gpu = (int)gpu, .uuid = inventory->gpus[gpu].uuid, .part = 1 };
+    return (struct device){ .gpu = (int)gpu, .uuid = inventory->gpus[gpu].uuid };
 }
 
-static struct device part_of(const struct inventory *inventory, size_t gpu,
-                             const struct mig_device *mig)
+static struct device part(size_t gpu, const struct mig_device *mig)
 {
-    struct device d = whole(inventory, gpu);
-
-    d.uuid = mig->uuid;
-    if (inventory->gpus[gpu].multiprocessors > 0)
-        d.part = (double)mig->multiprocessors / (double)inventory->gpus[gpu].multiprocessors;
-    return d;
+    return (struct device){ .gpu = (int)gpu, .mig = mig, .uuid = mig->uuid };
 }
 
 /* --- one way to name it each; 0 or -ENODEV ---------------------------------------------------- */
@@ -53,7 +47,7 @@ static int by_instance(const struct inventory *inventory, size_t gpu, int gi, in
 
     for (size_t i = 0; i < g->mig_count; i++)
         if (g->migs[i].gi == gi && g->migs[i].ci == ci) {
-            *found = part_of(inventory, gpu, &g->migs[i]);
+            *found = part(gpu, &g->migs[i]);
             return 0;
         }
     return -ENODEV;
@@ -67,7 +61,7 @@ static int by_mig_uuid(const struct inventory *inventory, const char *id, struct
     for (size_t i = 0; i < inventory->count; i++)
         for (size_t k = 0; k < inventory->gpus[i].mig_count; k++)
             if (!strcmp(inventory->gpus[i].migs[k].uuid, id)) {
-                *found = part_of(inventory, i, &inventory->gpus[i].migs[k]);
+                *found = part(i, &inventory->gpus[i].migs[k]);
                 return 0;
             }
     if (sscanf(id, "MIG-%47[^/]/%d/%d%n", uuid, &gi, &ci, &end) != 3 || id[end] ||

@@ -17,20 +17,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 enum { DEVICE_UUID = 48 };
 
 struct mig_device {
     int gi, ci;
-    int64_t multiprocessors;
     char uuid[DEVICE_UUID];
 };
 
 struct gpu {
     int minor;
     bool lost; /* fallen off the bus */
-    int64_t multiprocessors;
     char uuid[DEVICE_UUID];
     struct mig_device *migs; /* in somebody's arena */
     size_t mig_count;
@@ -42,11 +39,11 @@ struct inventory {
     size_t count;
 };
 
-/* A GPU, or a part of it. */
+/* A GPU, or a MIG device of it. */
 struct device {
-    int gpu;          /* position; sets are in the order of it */
-    const char *uuid; /* of the MIG device or of the GPU; the inventory's */
-    double part;      /* 0..1 */
+    int gpu;                      /* position; sets are in the order of it */
+    const struct mig_device *mig; /* NULL: the whole GPU */
+    const char *uuid;             /* of one or the other */
 };
 
 struct device_set {

@@ -236,24 +236,18 @@ static void plan_removals(struct planner *p)
     }
 }
 
-/* Positions, each once, and how much of a GPU it is on average. */
-static const char *describe_devices(struct planner *p, const struct device_set *devices,
-                                    double *part)
+static const char *describe_devices(struct planner *p, const struct device_set *devices)
 {
     struct text text = TEXT_INIT;
     const char *result = NULL;
-    double sum = 0;
-    int gpus = 0;
 
     for (size_t i = 0; i < devices->count; i++) {
         const struct device *d = &devices->items[i];
 
-        sum += d->part;
-        if (i && d->gpu == devices->items[i - 1].gpu)
-            continue;
-        text_addf(&text, gpus++ ? ",%d" : "%d", d->gpu);
+        text_addf(&text, i ? ",%d" : "%d", d->gpu);
+        if (d->mig)
+            text_addf(&text, ":%d:%d", d->mig->gi, d->mig->ci);
     }
-    *part = gpus && sum < gpus ? sum / gpus : 1;
     if (!text.failed)
         result = arena_strndup(p->arena, text_str(&text), text.length);
     text_release(&text);
@@ -274,7 +268,7 @@ static int plan_creations(struct planner *p)
         }
         o = add(p, OPERATION_CREATE, w->name);
         o->who = w->claim->who;
-        o->devices = describe_devices(p, &w->devices, &o->part);
+        o->devices = describe_devices(p, &w->devices);
         if (!o->devices)
             return -ENOMEM;
     }

@@ -62,8 +62,7 @@ struct operation {
     const char *reason; /* remove: for the log */
     /* create: */
     struct holder who;
-    const char *devices; /* "0,2": positions of GPUs */
-    double part;         /* 0..1: how much of a GPU it has; less than 1 with MIG */
+    const char *devices; /* "0,2:1:0": GPUs and MIG devices, as the file `devices` shows them */
 };
 
 struct plan {

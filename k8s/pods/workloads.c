@@ -100,8 +100,7 @@ static size_t count_lines(const char *text)
 /* A line of mig/instances; those without a compute instance are nothing to be given. */
 static bool read_mig(const char *line, struct mig_device *mig)
 {
-    return sscanf(line, "%d %d %*s %*s %*s %" SCNd64 " %*s %47s", &mig->gi, &mig->ci,
-                  &mig->multiprocessors, mig->uuid) == 4;
+    return sscanf(line, "%d %d %*s %*s %*s %*s %*s %47s", &mig->gi, &mig->ci, mig->uuid) == 3;
 }
 
 static int read_migs(struct mount *m, size_t index, struct gpu *gpu, struct arena *arena)
@@ -113,7 +112,6 @@ static int read_migs(struct mount *m, size_t index, struct gpu *gpu, struct aren
         return -ENOMEM;
     if (reader_text(m->reader, path, table, TABLE_BYTES) < 0)
         return 0; /* it went meanwhile: so did its instances */
-    gpu->multiprocessors = read_number(m, index, "multiprocessors");
     gpu->migs = arena_alloc(arena, count_lines(table) * sizeof(*gpu->migs));
     if (!gpu->migs)
         return -ENOMEM;
@@ -277,32 +275,29 @@ static int set(struct mount *m, const char *name, const char *file, const char *
     return why_set(why, -r, "workload '%s': %s '%s' is refused: %s", name, file, text, reason);
 }
 
-/* A number is percent of what it was given: of a MIG device, its part of the GPU. */
-static void add_activity(struct text *out, const char *activity, double part)
+/* A number is percent. */
+static void add_activity(struct text *out, const char *activity)
 {
     char trimmed[32] = "";
     int64_t percent;
 
-    if (parse_trim(activity, trimmed, sizeof(trimmed)) < 0 ||
-        unit_parse(UNIT_PERCENT, trimmed, UNIT_BARE_SHOWN, &percent, NULL) < 0) {
+    if (parse_trim(activity, trimmed, sizeof(trimmed)) == 0 &&
+        unit_parse(UNIT_PERCENT, trimmed, UNIT_BARE_SHOWN, &percent, NULL) == 0)
+        text_addf(out, "[{utilization: %s}]", trimmed);
+    else
         text_add(out, activity);
-        return;
-    }
-    text_add(out, "[{utilization: ");
-    unit_print(out, UNIT_PERCENT, (int64_t)((double)percent * part));
-    text_add(out, "}]");
 }
 
-static int set_defaults(struct mount *m, const struct operation *o, const struct defaults *defaults,
+static int set_defaults(struct mount *m, const char *name, const struct defaults *defaults,
                         struct text *refused)
 {
     struct text activity = TEXT_INIT;
     struct why why = { 0 };
 
-    add_activity(&activity, defaults->activity, o->part);
-    if (*defaults->memory && set(m, o->name, "memory", defaults->memory, &why) < 0)
+    add_activity(&activity, defaults->activity);
+    if (*defaults->memory && set(m, name, "memory", defaults->memory, &why) < 0)
         text_addf(refused, "%s\n", why_text(&why));
-    if (activity.length && set(m, o->name, "activity", text_str(&activity), &why) < 0)
+    if (activity.length && set(m, name, "activity", text_str(&activity), &why) < 0)
         text_addf(refused, "%s\n", why_text(&why));
     text_release(&activity);
     why_release(&why);
@@ -331,5 +326,5 @@ int mount_create(struct mount *m, const struct operation *o, const struct defaul
         mount_remove(m, o->name, NULL);
         return r;
     }
-    return set_defaults(m, o, defaults, refused);
+    return set_defaults(m, o->name, defaults, refused);
 }

@@ -314,6 +314,8 @@ for wrong in '--interval 5' '--interval 1ms' '--interval 2h' '--on-exit maybe' '
     like "$said" 'fakegpu-pods: .+' 'with a sentence'
 done
 like "$(bounded "$pods" --help)" '^usage: fakegpu-pods' 'help'
+is "$(bounded "$pods" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--.*' | while read -r option; do
+    grep -q "^| .*\`$option[ \`]" docs/kubernetes.md || echo "$option"; done)" '' 'every option is in docs/kubernetes.md'
 is "$(bounded "$pods" --version)" "fakegpu-pods $("$fakegpufs" --version | cut -d ' ' -f 2)" 'version'
 said=$(bounded "$pods" --once --root "$dir" --socket "$socket" 2>&1)
 is "$? $said" "1 fakegpu-pods: warning: no mount of fakegpufs on $dir" 'no mount'

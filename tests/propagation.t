@@ -95,12 +95,13 @@ none='No such file or directory'
 # --- it comes ------------------------------------------------------------------
 
 consumer_start early-$$ "$host" rslave
-expect 'before the daemon' host="$none" early="$none"
+consumer_start apart-$$ "$host" rprivate
+expect 'before the daemon' host="$none" early="$none" apart="$none"
 daemon_start daemon1-$$ --gpus 2
 consumer_start late-$$ "$host" rslave
 consumer_start private-$$ "$host" rprivate
 consumer_start itself-$$ "$driver" rslave
-expect 'with the daemon' host=1 early=1 late=1 private=1 itself=1
+expect 'with the daemon' host=1 early=1 late=1 private=1 itself=1 apart="$none"
 is "$(container_exec early-$$ /bin/busybox sh -c 'busybox mkdir /gpus/driver/workloads/job && busybox cat /gpus/driver/workloads/job/state')" \
     running 'a pod makes a workload'
 is "$(cat "$driver/workloads/job/state")" running 'which the host sees'
@@ -146,12 +147,13 @@ fi
 # --- it is updated: told to end, and replaced ----------------------------------
 
 consumer_start itself2-$$ "$driver" rslave
+consumer_start private2-$$ "$host" rprivate
 is "$(sees itself2-$$ '')" 1 'who had the mount itself needs a new container'
 container_kill daemon2-$$ TERM
-expect 'it was told to end' host="$none" early="$none" late="$none"
+expect 'it was told to end' host="$none" early="$none" late="$none" private2="$dead"
 is "$(sees itself2-$$ '')" "$dead" 'it was told to end: who has the mount itself'
 daemon_start daemon3-$$ --gpus 3
-expect 'it was updated' host=1 early=1 late=1
+expect 'it was updated' host=1 early=1 late=1 private2="$dead"
 is "$(sees itself2-$$ '')" "$dead" 'it was updated: who has the mount itself'
 
 # --- two at a time -------------------------------------------------------------

@@ -72,7 +72,7 @@ mirror_start() {
 
 # pod_is_on GPU: whether the pod of the kubelet below is seen there.
 pod_is_on() {
-    grep -q ' default train-0 main$' "$driver/gpus/$1/processes"
+    grep -q ' default train-0 main ' "$driver/gpus/$1/processes"
 }
 
 # expect WHAT ID=SEEN...: one test for each consumer.

@@ -81,6 +81,10 @@ LIBPODS     := $(BUILD)/libpods.a
 PODS        := $(if $(PODS_READY),$(BUILD)/fakegpu-pods)
 PROGRAMS    += $(PODS)
 TEST_SRCS   := $(if $(PODS_READY),$(TEST_SRCS),$(filter-out tests/test_pods.c,$(TEST_SRCS)))
+# Container images: an OCI layout of them, their layers unpacked, and what is installed in them.
+IMAGE       := $(BUILD)/image
+ROOTS       := $(BUILD)/image.root
+STAGE       := $(BUILD)/image.stage
 TAP         := $(BUILD)/tests/tap.o
 OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(SMI_OBJS) $(PODS_OBJS) $(TAP) \
                $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS)) $(PIC_OBJS)
@@ -379,10 +383,6 @@ run-benches: all $(call programs,$(BENCH_SRCS))
 	done
 
 # --- Container images -------------------------------------------------------
-
-IMAGE := $(BUILD)/image#                    an OCI layout, with all images of k8s/image/images
-ROOTS := $(BUILD)/image.root#               the same unpacked: a directory for each layer
-STAGE := $(BUILD)/image.stage
 
 .PHONY: image
 image: $(IMAGE)/index.json ## build the container images into $(BUILD)/image, an OCI layout

@@ -108,6 +108,7 @@ is "$(ls "$dir/root/usr/bin" | tr '\n' ' ')" \
     "$(cd "$build" && ls -d fakegpufs fakegpu-exporter fakegpu-pods nvidia-smi 2>/dev/null | sort | tr '\n' ' ')" \
     'every program that was built is there'
 if ((EUID == 0)); then
+    mount --bind /proc "$dir/root/proc"
     for program in "$dir/root/usr/bin/"*; do
         program=${program#"$dir/root"}
         bounded env -i "$(command -v chroot)" "$dir/root" "$program" --help >/dev/null 2>"$dir/said"

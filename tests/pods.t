@@ -255,7 +255,7 @@ for bytes in '' "$(printf 'HTTP/1.1 400 Bad Request\r\n\r\n' | od -An -tx1 | tr 
     serve "$bytes"
     said=$(look)
     is $? 1 "what is no gRPC: '${bytes:0:40}'"
-    like "$said" 'does not speak gRPC|ends in the middle|has no status' 'is told'
+    like "$said" 'does not speak gRPC|connections are closed at once' 'is told'
     kill -KILL "$started"
 done
 is "$(on 0)" 'default/train/main=100 ' 'meanwhile everything stays'

@@ -158,7 +158,7 @@ static int explain_failure(struct grpc *g, CURLcode code, struct why *why)
     case CURLE_COULDNT_CONNECT:
         curl_easy_getinfo(g->curl, CURLINFO_OS_ERRNO, &err);
         return why_set(why, ECONNREFUSED, "nobody answers on %s: %s", g->o.socket,
-                       err ? strerror((int)err) : said(g, code));
+                       err ? strerror((int)err) : "connections are closed at once");
     case CURLE_OPERATION_TIMEDOUT:
         return why_set(why, ETIMEDOUT, "no answer on %s within %d ms", g->o.socket,
                        g->o.timeout_ms);

@@ -70,6 +70,32 @@ mirror_start() {
     output=$dir/$1.log container_start "$dir/$1" "$1"
 }
 
+# exporter_start ID: the exporter's image, as its user and with no privileges; it listens on $dir/web/exporter.sock.
+exporter_start() {
+    mkdir -p -m 777 "$dir/web"
+    container_write "$dir/$1" "$dir/image" "{
+        \"args\": [\"/usr/bin/fakegpu-exporter\", \"--root\", \"/gpus/driver\", \"--unix-socket\", \"/tmp/exporter.sock\",
+                   \"--unix-socket-mode\", \"0666\"], \"uid\": 65532,
+        \"mounts\": [[\"$host\", \"/gpus\", \"rbind\", \"rslave\", \"ro\"], [\"$dir/web\", \"/tmp\", \"bind\", \"rw\"]],
+        \"env\": [\"FAKEGPUFS_ROOT=/gpus/driver\"], \"propagation\": \"rslave\", \"readonly\": true}"
+    output=$dir/$1.log container_start "$dir/$1" "$1"
+}
+
+# scrape: the labels of GPU 1's utilization, as exported, and its value.
+scrape() {
+    bounded curl -s --unix-socket "$dir/web/exporter.sock" http://localhost/metrics |
+        grep '^DCGM_FI_DEV_GPU_UTIL{gpu="1"' | grep -oE '(namespace|pod|container)="[^"]*"|[0-9]+$' | sort | tr '\n' ' '
+}
+
+is_scraped() {
+    [[ $(scrape) == "$1" ]]
+}
+
+# smi ID: what nvidia-smi says of the GPUs there, from the mount's own library.
+smi() {
+    container_exec "$1" /gpus/driver/usr/bin/nvidia-smi --query-gpu=index,name --format=csv,noheader | tr '\n' ' '
+}
+
 # pod_is_on GPU: whether the pod of the kubelet below is seen there.
 pod_is_on() {
     grep -q ' default train-0 main ' "$driver/gpus/$1/processes"
@@ -121,6 +147,21 @@ else
     skip 1 'fakegpu-pods was not built, or there is no gRPC for the kubelet'
 fi
 
+# --- who looks at GPUs ---------------------------------------------------------
+
+exporter=
+if [[ -x $dir/image/usr/bin/fakegpu-exporter && -x $dir/image/usr/bin/nvidia-smi ]] && command -v curl >/dev/null; then
+    exporter=yes
+    seen='0 '
+    [[ ! $mirror ]] || seen='100 container="main" namespace="default" pod="train-0" '
+    exporter_start exporter-$$
+    wait_for is_scraped "$seen"
+    is "$(scrape)" "$seen" 'the exporter has its pod and what it does' || diag "$(cat "$dir/exporter-$$.log")"
+    is "$(smi exporter-$$)" '0, NVIDIA A100-SXM4-40GB 1, NVIDIA A100-SXM4-40GB ' 'nvidia-smi sees the GPUs'
+else
+    skip 2 'the exporter or nvidia-smi was not built, or there is no curl'
+fi
+
 # --- a worker dies -------------------------------------------------------------
 
 supervisor=$(pgrep -f "^/usr/bin/fakegpufs mount --foreground --gpus 2 /gpus/driver" | head -n 1)
@@ -142,6 +183,12 @@ if [[ $mirror ]]; then
     wait_for pod_is_on 1; ok $? 'but pods with GPUs are there again'
 else
     skip 1 'fakegpu-pods does not run'
+fi
+if [[ $exporter ]]; then
+    wait_for is_scraped "$seen"; ok $? 'the exporter that ran all the time has them' || diag "$(scrape)"
+    is "$(smi exporter-$$)" '0, NVIDIA A100-SXM4-40GB 1, NVIDIA A100-SXM4-40GB ' 'nvidia-smi sees the new ones'
+else
+    skip 2 'the exporter does not run'
 fi
 
 # --- it is updated: told to end, and replaced ----------------------------------

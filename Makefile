@@ -35,6 +35,7 @@ FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c fusefs/cli/*.c))
 NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 EXPORTER_SRCS := $(sort $(wildcard exporter/*.c))
 SMI_SRCS    := $(sort $(wildcard mocknvml/smi/*.c))
+PODS_SRCS   := $(sort $(wildcard k8s/pods/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
@@ -71,8 +72,21 @@ PIC_SRCS    := $(NVML_SRCS) fusefs/reader.c fusefs/snapshot.c sim/metric.c sim/u
 PIC_OBJS    := $(patsubst %.c,$(BUILD)/pic/%.o,$(PIC_SRCS))
 PAGES       := $(if $(FUSEFS_SRCS),$(BUILD)/pages)
 LIBRARIES   := $(if $(NVML_SRCS),$(LIBNVML) $(BUILD)/libnvidia-ml.so)
+# fakegpu-pods is built where its libraries are; the others do not need them.
+PODS_READY  := $(shell pkg-config --exists libcurl libprotobuf-c 2>/dev/null && command -v protoc-c)
+PODS_PROTO  := $(BUILD)/k8s/pods/podresources.pb-c
+PODS_OBJS   := $(if $(PODS_READY),$(call objects,$(PODS_SRCS)) $(PODS_PROTO).o)
+PODS_MAIN   := $(BUILD)/k8s/pods/fakegpu-pods.o
+LIBPODS     := $(BUILD)/libpods.a
+PODS        := $(if $(PODS_READY),$(BUILD)/fakegpu-pods)
+PROGRAMS    += $(PODS)
+TEST_SRCS   := $(if $(PODS_READY),$(TEST_SRCS),$(filter-out tests/test_pods.c,$(TEST_SRCS)))
+# Container images: an OCI layout of them, their layers unpacked, and what is installed in them.
+IMAGE       := $(BUILD)/image
+ROOTS       := $(BUILD)/image.root
+STAGE       := $(BUILD)/image.stage
 TAP         := $(BUILD)/tests/tap.o
-OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(SMI_OBJS) $(TAP) \
+OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(SMI_OBJS) $(PODS_OBJS) $(TAP) \
                $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS)) $(PIC_OBJS)
 
 # --- Flags ------------------------------------------------------------------
@@ -84,6 +98,7 @@ C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-cont
             -D_GNU_SOURCE -DFAKEGPUFS_VERSION='"$(VERSION)"' -I. $(CPPFLAGS) $(CFLAGS)
 LIBS     := -lyaml -lm -lfuse3 -lseccomp -lpthread
 EXPORTER_LIBS := -lyaml -lm -lmicrohttpd -lprotobuf-c -ldeflate -lcrypt -lpthread
+PODS_LIBS := -lcurl -lprotobuf-c
 
 # Of debugging information only what a backtrace needs: the library is loaded into others.
 PIC_FLAGS = -fPIC -ffunction-sections -fdata-sections $(if $(filter -g%,$(CFLAGS)),-g1)
@@ -97,6 +112,7 @@ Q        := $(if $(filter 1,$(V)),,@)
 
 .PHONY: all
 all: $(LIBSIM) $(PROGRAMS) $(LIBRARIES) $(PAGES) ## build the programs into $(BUILD) (the default)
+	$(if $(PODS_READY),,@echo "fakegpu-pods is left out: libcurl, libprotobuf-c or protoc-c is not installed; 'make deps' does that")
 
 $(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
@@ -129,6 +145,22 @@ $(PAGES): $(BUILD)/fakegpufs
 $(LIBEXPORTER): $(filter-out $(EXPORTER_MAIN),$(EXPORTER_OBJS)) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+$(BUILD)/fakegpu-pods: $(PODS_MAIN) $(LIBPODS) $(LIBFUSEFS) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(PODS_LIBS)
+
+# The same without its main, for tests.
+$(LIBPODS): $(filter-out $(PODS_MAIN),$(PODS_OBJS)) $(BUILD)/stamp/sources
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+$(PODS_PROTO).c: k8s/pods/podresources.proto
+	$(call say,PROTO)
+	$(Q)mkdir -p $(@D) && protoc-c --c_out=$(BUILD) $<
+
+$(PODS_OBJS) $(BUILD)/tests/test_pods.o: CPPFLAGS += -I$(BUILD)
+$(filter-out $(PODS_PROTO).o,$(PODS_OBJS)): | $(PODS_PROTO).c
 
 # Only what its functions reach is kept, and only their names are visible.
 $(LIBNVML): $(PIC_OBJS) mocknvml/exports.map $(BUILD)/stamp/sources
@@ -195,6 +227,10 @@ $(BUILD)/tests/test_exporter_%: $(BUILD)/tests/test_exporter_%.o $(TAP) $(LIBEXP
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(EXPORTER_LIBS)
 
+$(BUILD)/tests/test_pods: $(BUILD)/tests/test_pods.o $(TAP) $(LIBPODS) $(LIBFUSEFS) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(LIBS) $(PODS_LIBS)
+
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS)
@@ -215,7 +251,7 @@ $(BUILD)/stamp/$(1): FORCE
 	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || echo '$(subst ','\'',$(2))' >$$@
 endef
 $(eval $(call stamp,flags,$(COMPILE) $(PIC_FLAGS) $(LDFLAGS)))
-$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PIC_SRCS) $(SMI_SRCS)))
+$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PODS_SRCS) $(PIC_SRCS) $(SMI_SRCS)))
 $(eval $(call stamp,schemas,$(SCHEMAS)))
 
 $(BUILD)/stamp/headers:
@@ -304,7 +340,7 @@ run-clients: all $(CLIENTS_READY)
 	    $(foreach t,$(CLIENT_TESTS),$(if $(call is_picked,$(t)),$(t)))
 
 .PHONY: run-tests
-run-tests: all $(PICKED_TESTS)
+run-tests: all $(PICKED_TESTS) $(if $(call is_picked,image)$(call is_picked,propagation),$(IMAGE)/index.json)
 	$(if $(UNKNOWN),$(error no test is called '$(UNKNOWN)'))
 	@$(if $(PICKED_TESTS),BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' $(RUNNER) \
 	    $(PROVE) $(PROVE_FLAGS) --exec 'timeout -k 10 $(TEST_SECONDS)' $(PICKED_TESTS), \
@@ -346,6 +382,25 @@ run-benches: all $(call programs,$(BENCH_SRCS))
 	    BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' $$program || exit; \
 	done
 
+# --- Container images -------------------------------------------------------
+
+.PHONY: image
+image: $(IMAGE)/index.json ## build the container images into $(BUILD)/image, an OCI layout
+
+# What the images are made of, for k8s/Dockerfile, which packs it itself.
+.PHONY: rootfs
+rootfs: $(ROOTS)/done
+
+$(ROOTS)/done: $(PROGRAMS) $(LIBRARIES) $(SCHEMAS) $(EXAMPLES) k8s/image/images k8s/image/rootfs.sh
+	$(Q)rm -rf '$(STAGE)'
+	$(SUBMAKE) -s install DESTDIR='$(abspath $(STAGE))' PREFIX=/usr
+	$(call say,ROOTFS)
+	$(Q)k8s/image/rootfs.sh '$(STAGE)' '$(@D)' && touch $@
+
+$(IMAGE)/index.json: $(ROOTS)/done k8s/image/oci.sh
+	$(call say,IMAGE)
+	$(Q)k8s/image/oci.sh '$(ROOTS)' '$(@D)' $(VERSION)
+
 # --- Format -----------------------------------------------------------------
 
 # Versions disagree on details: 14 is the one that decides.
@@ -353,7 +408,7 @@ CLANG_FORMAT ?= $(call first_found,clang-format-14 clang-format)
 CLANG        ?= $(call first_found,clang clang-14)
 first_found   = $(or $(firstword $(foreach c,$(1),$(shell command -v $(c) 2>/dev/null))), \
                      $(lastword $(1)))
-C_FILES       = $(shell find sim fusefs mocknvml exporter tests -name '*.[ch]' 2>/dev/null | sort)
+C_FILES       = $(shell find sim fusefs mocknvml exporter k8s tests -name '*.[ch]' 2>/dev/null | sort)
 
 .PHONY: format
 format: $(call with_apt,deps-dev) ## lay out every C file as .clang-format says
@@ -372,7 +427,7 @@ BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fus
               libcurl4-gnutls-dev|libcurl4-openssl-dev libprotobuf-c-dev protobuf-c-compiler
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
               groff-base zsh fish patch curl openssl prometheus python3-prometheus-client \
-              python3-protobuf protobuf-compiler
+              python3-protobuf protobuf-compiler python3-grpcio
 CLIENT_PKGS := python3-venv tmux libncursesw6 pciutils
 BENCH_PKGS := curl wrk nginx-light|nginx
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \

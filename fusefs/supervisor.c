@@ -19,6 +19,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -40,6 +41,7 @@ struct supervisor {
     struct worker_setup setup;
     struct sim *sim;              /* made here, served by workers through its descriptor */
     struct fuse_session *mounter; /* non-root: fusermount3's session, which owns the descriptor */
+    dev_t device;                 /* of the mount: what tells it from others on the same place */
     int signals;                  /* signalfd */
     pid_t worker;
     bool ready, ending;
@@ -59,12 +61,19 @@ static int64_t now_ns(clockid_t clock)
 
 /* --- mounting -------------------------------------------------------------------------------- */
 
-/* A mount whose daemon is gone answers ENOTCONN to everything; it is in the way and of no use. */
-static void clear_dead_mount(const char *mountpoint)
+/* Whether it answers ENOTCONN; what the kernel remembers of it does not count. */
+static bool is_dead_mount(const char *mountpoint)
 {
-    struct stat st;
+    struct statx st;
 
-    for (int i = 0; i < 8 && stat(mountpoint, &st) < 0 && errno == ENOTCONN; i++) {
+    return statx(AT_FDCWD, mountpoint, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st) < 0 &&
+           errno == ENOTCONN;
+}
+
+/* A mount whose daemon is gone is in the way and of no use. */
+static void clear_dead_mounts(const char *mountpoint)
+{
+    for (int i = 0; i < 8 && is_dead_mount(mountpoint); i++) {
         log_line(LOG_INFO, "removing the dead mount on %s", mountpoint);
         if (supervisor_unmount(mountpoint, NULL) < 0)
             return;
@@ -165,6 +174,33 @@ int supervisor_unmount(const char *mountpoint, struct why *why)
         return why_set(why, EPERM, "cannot unmount %s: it is not yours, or fusermount3 is missing",
                        mountpoint);
     return 0;
+}
+
+/* Whose mount is to be seen there; 0 when that cannot be told. Nobody need serve it. */
+static dev_t mounted_device(const char *mountpoint)
+{
+    struct statx st;
+
+    if (statx(AT_FDCWD, mountpoint, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &st) < 0)
+        return 0;
+    return makedev(st.stx_dev_major, st.stx_dev_minor);
+}
+
+/*
+ * Takes down what we mounted, and nothing that somebody else has mounted there since. One that we had covered
+ * may have died meanwhile, and could not be taken down then.
+ */
+static void unmount_ours(const struct supervisor *s)
+{
+    struct why why = { 0 };
+
+    if (mounted_device(s->o->mountpoint) != s->device)
+        log_line(LOG_WARN, "another mount is on %s: it stays", s->o->mountpoint);
+    else if (supervisor_unmount(s->o->mountpoint, &why) < 0)
+        log_line(LOG_ERROR, "%s", why_text(&why));
+    else
+        clear_dead_mounts(s->o->mountpoint);
+    why_release(&why);
 }
 
 /* The kernel has let go of the connection: unmounted by us or anybody. */
@@ -350,19 +386,16 @@ static void watch_file(struct supervisor *s)
 
 /* --- signals --------------------------------------------------------------------------------- */
 
-static void terminate(struct supervisor *s)
+/* Returns whether there is still a worker to wait for. */
+static bool terminate(struct supervisor *s)
 {
-    struct why why = { 0 };
-
     if (s->ending)
-        return;
+        return true;
     s->ending = true;
     notify_systemd("STOPPING=1");
-    if (supervisor_unmount(s->o->mountpoint, &why) < 0)
-        log_line(LOG_ERROR, "%s", why_text(&why));
-    why_release(&why);
-    if (s->worker > 0)
-        kill(s->worker, SIGTERM);
+    unmount_ours(s);
+    /* It is somebody else by now, and we may not be allowed to tell him. He ends when we do. */
+    return s->worker > 0 && kill(s->worker, SIGTERM) == 0;
 }
 
 static bool take_signal(struct supervisor *s, int *exit_code)
@@ -378,8 +411,8 @@ static bool take_signal(struct supervisor *s, int *exit_code)
         s->reload = s->o->config_path != NULL;
         return true;
     default:
-        terminate(s);
-        return true;
+        *exit_code = 0;
+        return terminate(s);
     }
 }
 
@@ -485,7 +518,7 @@ static int mount_somehow(struct supervisor *s, struct why *why)
 {
     int r;
 
-    clear_dead_mount(s->o->mountpoint);
+    clear_dead_mounts(s->o->mountpoint);
     r = make_mountpoint(s->o->mountpoint, why);
     if (r < 0)
         return r;
@@ -493,6 +526,7 @@ static int mount_somehow(struct supervisor *s, struct why *why)
     if ((r == -EPERM || r == -EACCES) && geteuid() != 0)
         r = mount_as_user(s, s->o->mountpoint, why);
     s->setup.fuse_fd = r;
+    s->device = mounted_device(s->o->mountpoint);
     return r;
 }
 
@@ -505,9 +539,8 @@ int supervisor_run(const struct supervisor_options *options)
     s.signals = catch_signals();
     if (prepare(&s, &why) == 0 && mount_somehow(&s, &why) >= 0) {
         exit_code = supervise(&s);
-        /* Where the mount is gone another may be in its place already: only ours is ours to take down. */
         if (!s.ending && !mount_is_gone(&s))
-            supervisor_unmount(options->mountpoint, NULL);
+            unmount_ours(&s);
     } else {
         log_line(LOG_ERROR, "%s", why_text(&why));
     }

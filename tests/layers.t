@@ -8,6 +8,7 @@
 #     mocknvml/  its own, fusefs/reader.h and the metric registry: sim/metric.h, sim/unit.h
 #     exporter/  the same, the log, and sim's tools: texts, arenas, sentences, YAML and its tables
 #     mocknvml/smi/  nvidia-smi: its own and mocknvml/nvml.h, nothing of the library behind it
+#     k8s/       its own, fusefs/reader.h, the log, the registry, and sim's tools: texts, arenas, sentences
 #     tests/     anything; nobody includes tests
 #
 # The rules are functions that print what breaks them, one `file:line: text` each. They are run
@@ -51,7 +52,7 @@ includes() {
                     header = folder header
             } else if (match(header, /^<[^>]*>/)) {
                 header = substr(header, 1, RLENGTH)
-                if (header ~ /^<(sim|fusefs|mocknvml|exporter|tests)\//)
+                if (header ~ /^<(sim|fusefs|mocknvml|exporter|k8s|tests)\//)
                     header = substr(header, 2, RLENGTH - 2)
             }
             print FILENAME ":" FNR " " header
@@ -97,10 +98,14 @@ rule_smi() {
     includes $(sources mocknvml/smi) | unless "mocknvml/(nvml[.]h|smi/.*)|<.*>"
 }
 
+rule_k8s() {
+    includes $(sources k8s) | unless "k8s/.*|fusefs/(reader|log)[.]h|$registry|sim/(arena|text|why)[.]h|<.*>"
+}
+
 # One world and one metric registry, both in sim/.
 rule_one_truth() {
     occurrences '^[[:space:]]*(struct world|enum metric(_id)?)[[:space:]]*(\{|$)' \
-        $(sources fusefs mocknvml exporter)
+        $(sources fusefs mocknvml exporter k8s)
 }
 
 # The same seed and commands give the same bytes: sim/ asks nobody for the time or for luck.
@@ -114,7 +119,7 @@ rule_deterministic() {
 # The first thing in a file is a comment, and the comment holds the license.
 rule_spdx() {
     local file
-    for file in $(sources sim fusefs mocknvml exporter tests); do
+    for file in $(sources sim fusefs mocknvml exporter k8s tests); do
         awk '
             NR == 1 && !/^\/\*/ { exit }
             /SPDX-License-Identifier: Apache-2\.0/ { found = 1 }
@@ -132,6 +137,7 @@ is "$(rule_fusefs)" '' 'fusefs/ knows itself and sim/'
 is "$(rule_reader)" '' 'the reader and the metric registry know no state of sim/'
 is "$(rule_outside)" '' 'mocknvml/ and exporter/ know the reader and the metric registry, and no state'
 is "$(rule_smi)" '' 'nvidia-smi knows the interface alone'
+is "$(rule_k8s)" '' 'k8s/ knows the reader, the metric registry and tools, and no state'
 is "$(rule_one_truth)" '' 'the world and the metric registry are defined in sim/ only'
 is "$(rule_deterministic)" '' 'sim/ reads no real clock and no randomness of others'
 is "$(rule_spdx)" '' 'each C file begins with a comment that holds an SPDX line'
@@ -141,10 +147,10 @@ is "$(rule_spdx)" '' 'each C file begins with a comment that holds an SPDX line'
 tree=$(mktemp -d)
 at_exit 'rm -rf "$tree"'
 cd "$tree" || bail "no directory '$tree'"
-for rule in sim fusefs reader outside one_truth deterministic spdx; do
+for rule in sim fusefs reader outside k8s one_truth deterministic spdx; do
     is "$(rule_$rule)" '' "no folders, nothing wrong: $rule"
 done
-mkdir sim fusefs mocknvml exporter tests
+mkdir sim fusefs mocknvml exporter k8s tests
 
 # caught RULE FILE LINE: the rule names FILE when it holds LINE.
 caught() {
@@ -186,6 +192,10 @@ caught  outside  exporter/a.c '#include "../sim/gpu.h"'
 allowed outside  exporter/a.c '#include "fusefs/reader.h"'
 allowed outside  mocknvml/a.c '#include "sim/metric.h"'
 allowed outside  mocknvml/a.c '#include "nvml.h"'
+caught  k8s      k8s/a.c      '#include "sim/world.h"'
+caught  k8s      k8s/a.c      '#include "fusefs/node.h"'
+allowed k8s      k8s/a.c      '#include "fusefs/reader.h"'
+allowed k8s      k8s/a.c      '#include "sim/text.h"'
 caught  one_truth fusefs/a.h  'struct world {'
 allowed one_truth fusefs/a.h  'struct world *now;'
 caught  deterministic sim/a.c '    now = clock_gettime(CLOCK_MONOTONIC, &ts);'

@@ -1,0 +1,33 @@
+/*
+ * Options of fakegpu-pods.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef K8S_PODS_OPTIONS_H
+#define K8S_PODS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "k8s/pods/workloads.h"
+
+enum { RESOURCES_MAX = 32 };
+
+/* Texts are those of argv, the environment or the program itself. */
+struct options {
+    const char *root;
+    const char *socket;
+    const char *resources[RESOURCES_MAX + 1]; /* patterns; ends with NULL */
+    struct defaults defaults;
+    int64_t interval_ns;
+    bool once, dry_run;
+    bool remove_at_exit;
+};
+
+/*
+ * Returns -1 to go on, or the exit code when there is nothing more to do: help was asked for, or a sentence is
+ * on standard error.
+ */
+int options_parse(struct options *o, int argc, char **argv);
+
+#endif

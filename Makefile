@@ -42,7 +42,8 @@ BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
 SCRIPTS     := $(sort $(wildcard tests/*.t))
 BENCH_SCRIPTS := $(sort $(wildcard tests/bench_*.sh))
 # These need packages that no distribution has: see check-clients.
-CLIENT_TESTS := $(sort $(wildcard tests/clients/*.t))
+CLIENT_TESTS := $(filter-out $(if $(filter gpu-exporter,$(MORE_CLIENTS)),,tests/clients/smi-exporter.t), \
+                  $(sort $(wildcard tests/clients/*.t)))
 SCHEMAS     := $(sort $(wildcard schemas/models/*.yaml schemas/profiles/*.yaml \
                  schemas/identities/*.yaml schemas/scenarios/*.yaml schemas/counters/*.csv))
 
@@ -321,7 +322,9 @@ check-tsan: ## the same tests under the thread sanitizer
 
 # Programs of others, at the versions in tests/clients/versions, in a place of their own. What is missing here is
 # missing: the tests that need it say so.
-CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf gpu-exporter)
+# One is not to be had everywhere, and only when asked for: make check-clients MORE_CLIENTS=gpu-exporter
+MORE_CLIENTS  ?=#                ## clients besides those that every registry has
+CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf $(MORE_CLIENTS))
 
 $(BUILD)/clients/go/installed: $(wildcard tests/clients/go/go.* tests/clients/go/*/*.go tests/clients/otlp/*)
 $(BUILD)/clients/rust/installed: $(wildcard tests/clients/rust/Cargo.* tests/clients/rust/src/*.rs)

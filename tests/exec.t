@@ -121,7 +121,7 @@ is $? 9 'signals are passed on'
 # --- A static program --------------------------------------------------------
 
 busybox=$(command -v busybox)
-if [[ ! $busybox ]] || grep -q ld-linux "$busybox"; then
+if [[ ! $busybox ]] || ldd "$busybox" >/dev/null 2>&1; then
     skip 2 'there is no static busybox'
 else
     inside --gpus 2 -- "$busybox" ls -d /dev/nvidia0 /dev/nvidia1 /proc/driver/nvidia/gpus/0000:17:00.0 /sys/bus/pci/devices/0000:06:00.0

@@ -466,11 +466,17 @@ nvmlReturn_t nvmlDeviceGetPdi(nvmlDevice_t device, nvmlPdi_t *pdi)
     return NVML_SUCCESS;
 }
 
+/* Hopper brought the question; a board without such links answers that the mode is off. */
 nvmlReturn_t nvmlDeviceGetC2cModeInfoV(nvmlDevice_t device, nvmlC2cModeInfo_v1_t *info)
 {
-    int64_t links;
     nvmlReturn_t result = answer_check(info);
+    unsigned int architecture;
+    int64_t links;
 
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetArchitecture(device, &architecture);
+    if (result == NVML_SUCCESS && architecture < NVML_DEVICE_ARCH_HOPPER)
+        result = NVML_ERROR_NOT_SUPPORTED;
     if (result == NVML_SUCCESS)
         result = device_fact(device, "c2c", &links);
     if (result != NVML_SUCCESS)

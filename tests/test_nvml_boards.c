@@ -23,7 +23,8 @@ enum has {
     HAS_FABRIC = 64,
     HAS_PLATFORM = 128,
     HAS_MARGIN = 256,
-    HAS_ROWS = 512
+    HAS_ROWS = 512,
+    HAS_C2C = 1024
 };
 
 static const struct {
@@ -32,14 +33,16 @@ static const struct {
 } boards[BOARDS] = {
     [A100_MIG] = { HAS_NVLINK | HAS_MIG | HAS_ECC | HAS_ROWS, 12, 4 },
     [A100] = { HAS_NVLINK | HAS_MIG | HAS_ECC | HAS_ROWS, 12, 4 },
-    [H100] = { HAS_NVLINK | HAS_MIG | HAS_GPM | HAS_ECC | HAS_FABRIC | HAS_MARGIN | HAS_ROWS, 18,
-               6 },
+    [H100] = { HAS_NVLINK | HAS_MIG | HAS_GPM | HAS_ECC | HAS_FABRIC | HAS_MARGIN | HAS_ROWS |
+                   HAS_C2C,
+               18, 6 },
     [RTX] = { HAS_FANS | HAS_NVLINK | HAS_OFFSETS, 4, 4 },
     [T4] = { HAS_ECC, 0, 0 },
-    [B200] = { HAS_NVLINK | HAS_MIG | HAS_GPM | HAS_ECC | HAS_FABRIC | HAS_MARGIN | HAS_ROWS, 18,
-               7 },
+    [B200] = { HAS_NVLINK | HAS_MIG | HAS_GPM | HAS_ECC | HAS_FABRIC | HAS_MARGIN | HAS_ROWS |
+                   HAS_C2C,
+               18, 7 },
     [GB200] = { HAS_NVLINK | HAS_MIG | HAS_GPM | HAS_ECC | HAS_FABRIC | HAS_PLATFORM | HAS_MARGIN |
-                    HAS_ROWS,
+                    HAS_ROWS | HAS_C2C,
                 18, 7 },
     [V100] = { HAS_NVLINK | HAS_ECC, 6, 2 },
 };
@@ -55,6 +58,7 @@ static void what_it_has(int b)
     nvmlDevice_t gpu = nvml_gpu((unsigned)b);
     nvmlEnableState_t state;
     nvmlGpmSupport_t gpm = { .version = NVML_GPM_SUPPORT_VERSION };
+    nvmlC2cModeInfo_v1_t c2c;
     nvmlMarginTemperature_v1_t margin = { .version = NVML_STRUCT_VERSION(sizeof(margin), 1) };
     nvmlPlatformInfo_v2_t platform = { .version = NVML_STRUCT_VERSION(sizeof(platform), 2) };
     nvmlGpuFabricInfo_v2_t fabric = { .version = NVML_STRUCT_VERSION(sizeof(fabric), 2) };
@@ -85,6 +89,9 @@ static void what_it_has(int b)
     answers(b, HAS_OFFSETS, CALL(nvmlDeviceGetMemClkMinMaxVfOffset)(gpu, &low, &high), "its range");
     answers(b, HAS_OFFSETS, CALL(nvmlDeviceSetGpcClkVfOffset)(gpu, 0), "clock offset set");
     answers(b, HAS_MARGIN, CALL(nvmlDeviceGetMarginTemperature)(gpu, &margin), "margin");
+    answers(b, HAS_C2C, CALL(nvmlDeviceGetC2cModeInfoV)(gpu, &c2c), "C2C mode");
+    if (boards[b].has & HAS_C2C)
+        is_int(c2c.isC2cEnabled, b == GB200, "%s: is tied to its processor", names[b]);
     answers(b, HAS_PLATFORM, CALL(nvmlDeviceGetPlatformInfo)(gpu, &platform), "platform");
     answers(b, HAS_ROWS, CALL(nvmlDeviceGetRemappedRows)(gpu, &number, &other, &more, &most),
             "remapped rows");

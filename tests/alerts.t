@@ -47,6 +47,13 @@ names=$(sed -nE 's/^ +- alert: //p' "$rules")
 (($(wc -w <<<"$names") >= 12))
 ok $? "there are $(wc -w <<<"$names") alerts"
 
+is "$(sed -nE 's/^\| `(GPU\w+)` \| [^|]+ \| ([^|]+) \| (\w+) \|.*/\1 \2 \3/p' "$tests/../docs/observability.md" | sort)" \
+    "$("$PYTHON" -c '
+import sys, yaml
+for group in yaml.safe_load(open(sys.argv[1]))["groups"]:
+    for rule in group["rules"]: print(rule["alert"], rule.get("for", "at once"), rule["labels"]["severity"])' "$rules" | sort)" \
+    'docs/observability.md has them'
+
 # --- live -----------------------------------------------------------------------------------------
 
 mount_up --gpus 12 --model A100-SXM4-40GB --speed 30

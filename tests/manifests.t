@@ -38,7 +38,9 @@ for probe in startupProbe readinessProbe livenessProbe; do
     manifests probe fakegpufs driver "$probe" | run_here >/dev/null 2>&1
     is $? 1 "without a mount the driver fails its $probe"
 done
-mount_up -c "$dir/node.yaml"
+manifests probe fakegpufs pods readinessProbe | run_here >/dev/null 2>&1
+is $? 1 'without a kubelet what shows pods is not ready'
+NODE_NAME=worker-1 mount_up -c "$dir/node.yaml"
 for probe in startupProbe readinessProbe livenessProbe; do
     manifests probe fakegpufs driver "$probe" | run_here >/dev/null 2>&1
     is $? 0 "with one it passes its $probe"

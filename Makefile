@@ -324,9 +324,10 @@ check-tsan: ## the same tests under the thread sanitizer
 # missing: the tests that need it say so.
 # One is not to be had everywhere, and only when asked for: make check-clients MORE_CLIENTS=gpu-exporter
 MORE_CLIENTS  ?=#                ## clients besides those that every registry has
-CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf $(MORE_CLIENTS))
+CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf manifests $(MORE_CLIENTS))
 
 $(BUILD)/clients/go/installed: $(wildcard tests/clients/go/go.* tests/clients/go/*/*.go tests/clients/otlp/*)
+$(BUILD)/clients/manifests/installed: $(wildcard tests/clients/manifests/*)
 $(BUILD)/clients/rust/installed: $(wildcard tests/clients/rust/Cargo.* tests/clients/rust/src/*.rs)
 $(CLIENTS_READY): $(BUILD)/clients/%/installed: tests/clients/install.sh tests/clients/versions
 	$(call say,FETCH)

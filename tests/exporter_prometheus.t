@@ -7,9 +7,8 @@
 . "${0%/*}/tap.sh"
 . "${0%/*}/mount.sh"
 . "${0%/*}/exporter.sh"
+. "${0%/*}/prometheus.sh"
 need_mounts
-
-prometheus=$(command -v prometheus) || skip_all 'there is no prometheus'
 
 cat >"$dir/node.yaml" <<'END'
 node: golden
@@ -20,29 +19,13 @@ END
 mount_up -c "$dir/node.yaml"
 exporter_up
 
-# A port that is free now; should somebody take it meanwhile, prometheus says so and the test fails.
-port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 cat >"$dir/prometheus.yml" <<END
 global: {scrape_interval: 1s, scrape_timeout: 1s}
 scrape_configs:
   - job_name: gpus
     static_configs: [{targets: ["${url#http://}"]}]
 END
-output=$dir/prometheus.log
-background "$prometheus" --config.file "$dir/prometheus.yml" --storage.tsdb.path "$dir/data" \
-    --web.listen-address "127.0.0.1:$port" --log.level warn
-output=/dev/null
-server=$started
-
-# query EXPRESSION: the values that it has now, sorted; nothing when there are none.
-query() {
-    bounded curl -s -G --data-urlencode "query=$1" "http://127.0.0.1:$port/api/v1/query" |
-        "$PYTHON" -c '
-import json, sys
-answer = json.load(sys.stdin)
-assert answer["status"] == "success"
-print(" ".join(sorted(r["value"][1] for r in answer["data"]["result"])))'
-}
+prometheus_up "$dir/prometheus.yml"
 
 wait_for eval '[[ $(query "up{job=\"gpus\"}") == 1 ]]'
 ok $? 'Prometheus scrapes the exporter' || diag "$(cat "$dir/prometheus.log")"

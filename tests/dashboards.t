@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+#
+# The Grafana dashboards of k8s/observability: they have the shape that Grafana loads, every metric and label that they
+# ask for is on the page of a live mount, and a Prometheus that scrapes it has an answer to every query.
+# And the files of the compose project fit together.
+#
+# SPDX-License-Identifier: Apache-2.0
+
+. "${0%/*}/tap.sh"
+. "${0%/*}/mount.sh"
+. "${0%/*}/exporter.sh"
+. "${0%/*}/prometheus.sh"
+need_mounts
+
+observability=$tests/../k8s/observability
+overview=$observability/grafana/dashboards/overview.json
+profiles=$observability/grafana/dashboards/profiles.json
+
+cat >"$dir/node.yaml" <<'END'
+node: golden
+gpus: {count: 7, model: H100-80GB-HBM3}
+profile: cycle
+workloads:
+  - {name: train, devices: [0], activity: 90, memory: 10GiB, namespace: default, pod: train-0, container: trainer}
+END
+mount_up -c "$dir/node.yaml"
+exporter_up -f "$observability/counters.csv"
+put "$mnt/gpus/1/control/fault" 'xid 31'
+# A faulty GPU has gaps; the page is to have everything at least once.
+page >"$dir/page"
+
+is "$(bounded "$PYTHON" "$tests/dashboards.py" "$dir/page" "$overview" "$profiles" 2>&1)" '' \
+    'the dashboards have their shape, and what they ask for is on the page'
+
+# wrong SED-COMMAND: what is said of the overview with this change.
+wrong() {
+    sed -E "$1" "$overview" >"$dir/wrong.json"
+    bounded "$PYTHON" "$tests/dashboards.py" "$dir/page" "$dir/wrong.json" 2>&1
+}
+like "$(wrong 's/DCGM_FI_DEV_GPU_TEMP/DCGM_FI_DEV_GPU_TEMPERATURE/')" 'DCGM_FI_DEV_GPU_TEMPERATURE is not on the page' \
+    'the check knows a metric that is not there'
+like "$(wrong 's/by \(namespace, pod\)/by (namespace, pod_name)/')" 'has a label pod_name' 'a label that is not there'
+like "$(wrong 's/gpu=~/gpus=~/')" 'has no label gpus' 'a matcher of one'
+like "$(wrong 's/"schemaVersion": 39/"schemaVersion": "39"/')" 'schemaVersion' 'a wrong shape'
+like "$(wrong '0,/"x": 4/s/"x": 4/"x": 3/')" 'on each other' 'panels on each other'
+
+# --- the answers ----------------------------------------------------------------------------------
+
+sed -E "s/exporter:9400/${url#http://}/; s/_interval: .*/_interval: 1s/; s/rules.yaml//" \
+    "$observability/prometheus.yml" >"$dir/prometheus.yml"
+prometheus_up "$dir/prometheus.yml"
+wait_for eval '[[ $(query "count_over_time(up{job=\"gpus\"}[1h]) > 3") ]]'
+ok $? 'Prometheus has some samples' || diag "$(cat "$dir/prometheus.log")"
+
+# unanswered: the queries that have no answer, or one without a label of the legend.
+unanswered() {
+    local legend expr label
+    while IFS=$'\t' read -r legend expr; do
+        [[ $(query "$expr") ]] || echo "no answer: $expr"
+        [[ $legend == - ]] && continue
+        for label in ${legend//,/ }; do
+            [[ $(query "$expr" "$label") =~ [^[:space:]] ]] || echo "no label $label: $expr"
+        done
+    done < <(bounded "$PYTHON" "$tests/dashboards.py" --queries "$dir/page" "$@")
+}
+is "$(unanswered "$overview")" '' 'every query of the overview has an answer'
+# Of a GPU that is faulty there is now and then none, and then there is one again.
+answered() {
+    [[ -z $(unanswered "$profiles") ]]
+}
+put "$mnt/control/clock" 'speed 300'
+wait_for answered
+ok $? 'and every query of the profiles' || diag "$(unanswered "$profiles")"
+
+is "$("$PYTHON" -c '
+import json, sys
+for v in json.load(open(sys.argv[1]))["templating"]["list"]:
+    if v["type"] == "textbox": print(v["query"], v["name"])' "$profiles")" \
+    "$(for i in {0..6}; do echo "$i $(cat "$mnt/gpus/$i/control/profile")"; done)" 'GPUs have the profiles that it says'
+
+# --- the compose project --------------------------------------------------------------------------
+
+is "$("$PYTHON" - "$observability" <<'PY'
+import os, sys, yaml
+top = sys.argv[1]
+load = lambda name: yaml.safe_load(open(os.path.join(top, name)))
+services = load("compose.yaml")["services"]
+for name, service in services.items():
+    for volume in service.get("volumes", []):
+        source = volume["source"] if isinstance(volume, dict) else volume.split(":")[0]
+        if source.startswith(".") and not os.path.exists(os.path.join(top, source)): print(name, "has no", source)
+    for other in service.get("depends_on", []):
+        if other not in services: print(name, "depends on", other)
+    for port in service.get("ports", []):
+        if not port.startswith("127.0.0.1:"): print(name, "listens everywhere on", port)
+    if service.get("privileged"): print(name, "is privileged")
+target = load("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"][0]
+if target.split(":")[0] not in services: print("prometheus scrapes", target)
+source = load("grafana/provisioning/datasources/prometheus.yaml")["datasources"][0]
+if source["url"].split("/")[2].split(":")[0] not in services: print("grafana asks", source["url"])
+path = load("grafana/provisioning/dashboards/fakegpufs.yaml")["providers"][0]["options"]["path"]
+if not any(v.split(":")[1] == path for v in services["grafana"]["volumes"]): print("no dashboards in", path)
+PY
+)" '' 'the compose project has its files, names and ports'
+
+kill -TERM "$server"
+wait_gone "$server"
+mount_down
+exporter_down
+is "$mount_deaths$exporter_deaths" '' 'nothing died on the way'
+tap_done

@@ -1,0 +1,141 @@
+"""Reads the manifests of k8s/ for tests/manifests.t: manifests.py CHECK [ARGUMENT...], from the top of the tree.
+
+    faults                   what does not fit together, a line each
+    text NAME KEY            an entry of a ConfigMap
+    command FILE KIND        the command of an object's only container, a word in a line
+    probe WORKLOAD CONTAINER PROBE   a probe's command, a word in a line, or its path
+
+Kubernetes' own types are a matter of tests/clients/manifests.t.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import glob
+import re
+import sys
+
+import yaml
+
+WORKLOADS = ("DaemonSet", "Deployment", "Job", "CronJob")
+# Who may what: everything that is not here is a fault.
+PRIVILEGED = {("fakegpufs", "driver")}
+ROOT = {("fakegpufs", "driver"), ("fakegpufs", "pods"), ("gpu-off-the-bus", "scenario")}
+TOKENS = {"gpu-labeller"}
+HOST_PATHS = {"/run/fakegpufs", "/var/lib/kubelet/pod-resources"}
+VERBS = {"nodes": ["get", "patch"]}
+
+
+def load(pattern):
+    return [(name, thing) for name in sorted(glob.glob(pattern)) for thing in yaml.safe_load_all(open(name))
+            if thing and "apiVersion" in thing and thing["kind"] not in ("Kustomization", "Component")]
+
+
+def pod_of(thing):
+    spec = thing["spec"]["jobTemplate"]["spec"] if thing["kind"] == "CronJob" else thing["spec"]
+    return spec["template"]
+
+
+def container_faults(name, pod, container):
+    who = (name, container["name"])
+    own = container.get("securityContext", {})
+    user = {**pod.get("securityContext", {}), **own}
+    if own.get("privileged", False) != (who in PRIVILEGED):
+        yield "is privileged, or is not and should be"
+    if not own.get("readOnlyRootFilesystem"):
+        yield "can write to its root"
+    if who not in PRIVILEGED and (own.get("allowPrivilegeEscalation") is not False
+                                  or own.get("capabilities") != {"drop": ["ALL"]}):
+        yield "keeps capabilities"
+    if who not in ROOT and not (user.get("runAsNonRoot") and user.get("runAsUser") == 65532):
+        yield "is root"
+    if not {"cpu", "memory"} <= container["resources"]["requests"].keys() or "memory" not in container["resources"]["limits"]:
+        yield "has no requests or no limit"
+    if not re.fullmatch(r"[\w./-]+:[\d.]+", container["image"]):
+        yield f"has an image without a version: {container['image']}"
+    volumes = {volume["name"] for volume in pod["volumes"]}
+    for mount in container["volumeMounts"]:
+        if mount["name"] not in volumes:
+            yield f"mounts {mount['name']}, which is no volume"
+        want = "Bidirectional" if who in PRIVILEGED else "HostToContainer"
+        if mount["name"] == "gpus" and (mount["mountPath"], mount.get("mountPropagation")) != ("/run/fakegpufs", want):
+            yield "does not get the mount"
+    ports = {port["name"] for port in container.get("ports", [])}
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        port = container.get(probe, {}).get("httpGet", {}).get("port")
+        if port and port not in ports:
+            yield f"{probe} asks a port that there is not"
+
+
+def pod_faults(thing, maps):
+    name, template = thing["metadata"]["name"], pod_of(thing)
+    pod = template["spec"]
+    if (pod.get("automountServiceAccountToken") is not False) != (name in TOKENS):
+        yield "has a token, or has none and should"
+    if pod.get("hostNetwork") or pod.get("hostPID") or pod.get("hostIPC"):
+        yield "is in namespaces of the node"
+    for volume in pod["volumes"]:
+        if "hostPath" in volume and volume["hostPath"]["path"] not in HOST_PATHS:
+            yield f"has {volume['hostPath']['path']} of the node"
+        if "configMap" in volume and volume["configMap"]["name"] not in maps:
+            yield f"there is no ConfigMap {volume['configMap']['name']}"
+    selector = thing["spec"].get("selector", {}).get("matchLabels", {})
+    if not selector.items() <= template["metadata"]["labels"].items():
+        yield "does not select its own pods"
+    for container in pod["containers"]:
+        if thing["kind"] == "DaemonSet" and "readinessProbe" not in container:
+            yield f"{container['name']} has no probe"
+        for fault in container_faults(name, pod, container):
+            yield f"{container['name']} {fault}"
+
+
+def faults():
+    base = load("k8s/base/*.yaml") + load("k8s/components/*/*.yaml")
+    everything = base + load("k8s/examples/*.yaml")
+    maps = {thing["metadata"]["name"] for _, thing in everything if thing["kind"] == "ConfigMap"}
+    maps |= {entry["name"] for entry in yaml.safe_load(open("k8s/observability/kustomization.yaml"))["configMapGenerator"]}
+    listed = yaml.safe_load(open("k8s/base/kustomization.yaml"))["resources"]
+    for name, thing in everything:
+        where = f"{name}: {thing['kind']} {thing['metadata']['name']}"
+        cluster = thing["kind"] in ("Namespace", "ClusterRole", "ClusterRoleBinding")
+        if name.startswith("k8s/base") and name.split("/")[-1] not in listed:
+            yield f"{where}: is not in the kustomization"
+        if not cluster and not name.startswith("k8s/examples") and thing["metadata"].get("namespace") != "gpu-monitoring":
+            yield f"{where}: is in another namespace"
+        if thing["kind"] in WORKLOADS:
+            yield from (f"{where}: {fault}" for fault in pod_faults(thing, maps))
+        for rule in thing.get("rules", []):
+            if {resource: rule["verbs"] for resource in rule["resources"]} != VERBS:
+                yield f"{where}: may {rule['verbs']} {rule['resources']}"
+    by_name = {(thing["kind"], thing["metadata"]["name"]): thing for _, thing in base}
+    service, exporter = by_name["Service", "dcgm-exporter"], by_name["DaemonSet", "dcgm-exporter"]
+    port = service["spec"]["ports"][0]
+    if service["spec"]["selector"] != pod_of(exporter)["metadata"]["labels"] or port["port"] != 9400 \
+            or service["metadata"]["annotations"] != {"prometheus.io/scrape": "true", "prometheus.io/port": "9400",
+                                                      "prometheus.io/path": "/metrics"}:
+        yield "the Service does not lead to the exporters"
+    monitor = by_name["ServiceMonitor", "dcgm-exporter"]["spec"]
+    if not monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items() \
+            or monitor["endpoints"][0]["port"] != port["name"]:
+        yield "the ServiceMonitor does not find the Service"
+
+
+def main():
+    what, *rest = sys.argv[1:]
+    if what == "faults":
+        print("\n".join(faults()), end="")
+    elif what == "text":
+        print(next(thing["data"][rest[1]] for _, thing in load("k8s/base/*.yaml") + load("k8s/examples/*.yaml")
+                   if (thing["kind"], thing["metadata"]["name"]) == ("ConfigMap", rest[0])), end="")
+    elif what == "command":
+        thing = next(thing for _, thing in load(rest[0]) if thing["kind"] == rest[1])
+        print("\n".join(pod_of(thing)["spec"]["containers"][0]["command"]))
+    elif what == "probe":
+        thing = next(thing for _, thing in load("k8s/base/*.yaml")
+                     if thing["kind"] == "DaemonSet" and thing["metadata"]["name"] == rest[0])
+        container = next(c for c in pod_of(thing)["spec"]["containers"] if c["name"] == rest[1])
+        probe = container[rest[2]]
+        print("\n".join(probe["exec"]["command"]) if "exec" in probe else probe["httpGet"]["path"])
+    else:
+        sys.exit(f"no check {what}")
+
+
+main()

@@ -279,6 +279,8 @@ up: $(call with_apt,deps) ## install what is missing, build, mount 8 simulated A
 	    "  echo 80 > $(MOUNT)/gpus/0/control/utilization_gpu_percent" \
 	    "  cat $(MOUNT)/gpus/0/metrics/power_usage_mw" \
 	    "  mkdir $(MOUNT)/workloads/train && echo 90:5:1m > $(MOUNT)/workloads/train/activity" \
+	    "  $(MOUNT)/usr/bin/nvidia-smi" \
+	    "  $(BUILD)/fakegpu-exporter --root $(MOUNT)    # metrics, and a live page, on http://localhost:9400" \
 	    "  echo fallen_off_bus > $(MOUNT)/gpus/3/control/fault; ls $(MOUNT)/dev; tail $(MOUNT)/kmsg" \
 	    "  make down"
 

@@ -156,10 +156,6 @@ $(LIBPODS): $(filter-out $(PODS_MAIN),$(PODS_OBJS)) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
-$(PODS_PROTO).c: k8s/pods/podresources.proto
-	$(call say,PROTO)
-	$(Q)mkdir -p $(@D) && protoc-c --c_out=$(BUILD) $<
-
 $(PODS_OBJS) $(BUILD)/tests/test_pods.o: CPPFLAGS += -I$(BUILD)
 $(filter-out $(PODS_PROTO).o,$(PODS_OBJS)): | $(PODS_PROTO).c
 

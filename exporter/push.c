@@ -126,8 +126,7 @@ static void collect(struct push *p)
     why_release(&why);
 }
 
-/* Waits until then (monotonic), for longer when nothing is queued, not at all once it is to stop.
- * With the lock held. */
+/* Waits until then (monotonic), or until it is to stop. With the lock held. */
 static void wait_until(struct push *p, int64_t then_ns)
 {
     struct timespec then = { then_ns / NS_PER_S, then_ns % NS_PER_S };

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "fusefs/log.h"
+#include "fusefs/realtime.h"
 #include "fusefs/shared.h"
 
 /* Newer than the oldest header we build with. */
@@ -27,14 +28,6 @@
 
 /* How long to look out for the next request before sleeping. */
 enum { LOOKOUT_NS = 100 * 1000 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 static int sleep_for_request(const struct connection *c)
 {
@@ -46,14 +39,14 @@ static int sleep_for_request(const struct connection *c)
 /* As a read that blocks. Others that want the processor are let through while it looks out. */
 static ssize_t next_request(const struct connection *c, void *buf, size_t size)
 {
-    int64_t until = now_ns() + LOOKOUT_NS;
+    int64_t until = real_ns(CLOCK_MONOTONIC) + LOOKOUT_NS;
     ssize_t n;
 
     while (!fuse_session_exited(c->se)) {
         n = read(c->fd, buf, size);
         if (n >= 0 || errno != EAGAIN)
             return n;
-        if (now_ns() < until)
+        if (real_ns(CLOCK_MONOTONIC) < until)
             sched_yield();
         else if (sleep_for_request(c) < 0)
             return -1;

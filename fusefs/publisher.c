@@ -19,14 +19,7 @@
 #include "fusefs/errors.h"
 #include "fusefs/log.h"
 #include "fusefs/nodes.h"
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
+#include "fusefs/realtime.h"
 
 /* --- commands -------------------------------------------------------------------------------- */
 
@@ -307,7 +300,7 @@ static void wait_for_work(struct daemon *d, int64_t until_ns)
 {
     struct timespec ts = { .tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S };
 
-    while (!d->stop && !d->commands && monotonic_ns() < until_ns) {
+    while (!d->stop && !d->commands && real_ns(CLOCK_MONOTONIC) < until_ns) {
         bool interrupted = false;
 
         for (struct waiting_read *w = d->waiting; w; w = w->next)
@@ -376,9 +369,9 @@ static void round_run(struct daemon *d, struct round *r)
     commands = take_commands(d);
     for (struct command *c = commands; c; c = c->next)
         command_apply(d, c);
-    if (monotonic_ns() >= r->next_ns) {
-        sim_follow(d->sim, monotonic_ns());
-        r->next_ns = monotonic_ns() + tick_ns(d);
+    if (real_ns(CLOCK_MONOTONIC) >= r->next_ns) {
+        sim_follow(d->sim, real_ns(CLOCK_MONOTONIC));
+        r->next_ns = real_ns(CLOCK_MONOTONIC) + tick_ns(d);
     }
     reload(d);
     save_config(d);

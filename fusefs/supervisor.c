@@ -27,6 +27,7 @@
 
 #include "fusefs/log.h"
 #include "fusefs/nodes.h"
+#include "fusefs/realtime.h"
 #include "fusefs/worker.h"
 #include "sim/library.h"
 
@@ -50,14 +51,6 @@ struct supervisor {
     struct stat file; /* the configuration file as it was last seen; st_ino 0: never */
     bool reload;      /* it is to be read again */
 };
-
-static int64_t now_ns(clockid_t clock)
-{
-    struct timespec ts;
-
-    clock_gettime(clock, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 /* --- mounting -------------------------------------------------------------------------------- */
 
@@ -254,7 +247,7 @@ static int start_worker(struct supervisor *s)
 {
     sigset_t none;
 
-    s->born_ns = now_ns(CLOCK_MONOTONIC);
+    s->born_ns = real_ns(CLOCK_MONOTONIC);
     s->worker = fork();
     if (s->worker != 0)
         return s->worker < 0 ? -errno : 0;
@@ -286,7 +279,7 @@ static const char *describe_death(int status, char *buf, size_t size)
 /* Returns whether there is a worker again. */
 static bool replace_worker(struct supervisor *s, int status)
 {
-    bool young = now_ns(CLOCK_MONOTONIC) - s->born_ns < LIVED_NS;
+    bool young = real_ns(CLOCK_MONOTONIC) - s->born_ns < LIVED_NS;
     int wait_ms = BACKOFF_FIRST_MS;
     char how[96];
 
@@ -488,7 +481,7 @@ static int prepare(struct supervisor *s, struct why *why)
 
     if (shared == MAP_FAILED)
         return why_set(why, ENOMEM, "out of memory");
-    shared->start_real_ns = now_ns(CLOCK_REALTIME);
+    shared->start_real_ns = real_ns(CLOCK_REALTIME);
     if (o->config_path)
         file_changed(s); /* from now on */
     keep_config(shared, o->config);

@@ -14,16 +14,9 @@
 #include <unistd.h>
 
 #include "sim/unit.h"
+#include "fusefs/realtime.h"
 
 enum { DRAW_MS = 200, LINE_MS = 10000, BAR_LEAST = 10, BAR_MOST = 40, WIDTH_UNKNOWN = 80 };
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 static int terminal_width(void)
 {
@@ -195,7 +188,7 @@ void progress_begin(struct progress *p, const struct client *client, const char 
 
 int progress_show(struct progress *p)
 {
-    int64_t now = monotonic_ns();
+    int64_t now = real_ns(CLOCK_MONOTONIC);
     struct view m;
 
     if (now >= p->next_ns) {

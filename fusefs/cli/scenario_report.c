@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "fusefs/cli/scenario_report.h"
+#include "fusefs/realtime.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,14 +13,6 @@
 #include <time.h>
 
 enum { TIME_COLUMN = 10 };
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 /* --- texts ----------------------------------------------------------------------------------- */
 
@@ -73,7 +66,7 @@ static void add_failure(struct text *out, const struct scenario *s, const struct
 
 void report_begin(struct scenario_report *r, const struct scenario_run *run)
 {
-    r->began_ns = monotonic_ns();
+    r->began_ns = real_ns(CLOCK_MONOTONIC);
     if (r->tap)
         printf("TAP version 13\n1..%zu\n", run->item_count);
     else
@@ -145,7 +138,7 @@ void report_remark(void *report, const char *sentence)
 void report_end(struct scenario_report *r, const struct scenario_run *run)
 {
     struct text simulated = TEXT_INIT;
-    double real = (double)(monotonic_ns() - r->began_ns) / NS_PER_S;
+    double real = (double)(real_ns(CLOCK_MONOTONIC) - r->began_ns) / NS_PER_S;
 
     add_time(&simulated, run->now_ns);
     printf("%s%s: ", r->tap ? "# " : "", r->scenario->name);

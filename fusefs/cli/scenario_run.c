@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "sim/model.h"
+#include "fusefs/realtime.h"
 
 enum { POLL_NS = 1000000 };
 
@@ -340,24 +341,16 @@ static int64_t next_moment(const struct scenario_run *run)
     return next;
 }
 
-static int64_t monotonic_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
-
 /* Another generation, or a moment later: whoever else changes the node must be seen, too. */
 static int wait_for_time(struct scenario_run *run, struct why *why)
 {
-    int64_t before = run->now_ns, until = monotonic_ns() + 100 * POLL_NS;
+    int64_t before = run->now_ns, until = real_ns(CLOCK_MONOTONIC) + 100 * POLL_NS;
     int r;
 
     do {
         nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
         r = look_at_time(run, why);
-    } while (r == 0 && run->now_ns == before && monotonic_ns() < until);
+    } while (r == 0 && run->now_ns == before && real_ns(CLOCK_MONOTONIC) < until);
     return r == 0 && run->now_ns == before ? drive_alive(&run->client, why) : r;
 }
 

@@ -1,8 +1,8 @@
 /*
- * Export table: functions that NVIDIA's own nvidia-smi finds by number instead of by name.
+ * Export tables: functions that a program finds by number instead of by name. Each begins with its size in bytes.
  *
- * The table begins with its size in bytes; what few of its places are known to mean is here. All others answer with
- * success, and put 0 where the function of a device would put its answer.
+ * One is for NVIDIA's own nvidia-smi. What few of its places are known to mean is here. All others answer with
+ * success, and put 0 where the function of a device would put its answer. The other is ours: see hold.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,10 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mocknvml/hold.h"
 #include "mocknvml/library.h"
 
-/* The table's name, with its first three numbers in either order of bytes. */
-static const unsigned char names[][16] = {
+enum { ID_BYTES = 16 };
+
+/* The first table's id, with its first three numbers in either order of bytes. */
+static const unsigned char ids[][ID_BYTES] = {
     { 0x6c, 0x3e, 0xfe, 0xc4, 0x8f, 0xc9, 0x4e, 0x6c, 0xa3, 0x27, 0xee, 0x69, 0x6e, 0x12, 0xf7,
       0xc4 },
     { 0xc4, 0xfe, 0x3e, 0x6c, 0xc9, 0x8f, 0x6c, 0x4e, 0xa3, 0x27, 0xee, 0x69, 0x6e, 0x12, 0xf7,
@@ -92,16 +95,24 @@ static const void *const slots[SLOTS] = {
     [231 ... SLOTS - 1] = (void *)slot_other,
 };
 
+static const void *find_table(const void *id)
+{
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+        if (!memcmp(id, ids[i], ID_BYTES))
+            return slots;
+    return memcmp(id, HOLD_TABLE_ID, ID_BYTES) ? NULL : &hold_table;
+}
+
 nvmlReturn_t nvmlInternalGetExportTable(const void **table, const void *id)
 {
     nvmlReturn_t result = arguments_check(id && table);
+    const void *found;
 
     if (result != NVML_SUCCESS)
         return result;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (!memcmp(id, names[i], sizeof(names[i]))) {
-            *table = slots;
-            return NVML_SUCCESS;
-        }
-    return NVML_ERROR_NOT_SUPPORTED;
+    found = find_table(id);
+    if (!found)
+        return NVML_ERROR_NOT_SUPPORTED;
+    *table = found;
+    return NVML_SUCCESS;
 }

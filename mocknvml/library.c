@@ -316,6 +316,10 @@ nvmlReturn_t device_read(nvmlDevice_t device, struct reader_gpu *gpu)
     }
     if (device->parent)
         device = device->parent;
+    if (hold_take(device, gpu)) {
+        unlock_shared(place);
+        return NVML_SUCCESS;
+    }
     result = library.reader ? reader_gpu(library.reader, atomic_load(&device->index), gpu)
                             : -ENOTCONN;
     unlock_shared(place);
@@ -325,6 +329,8 @@ nvmlReturn_t device_read(nvmlDevice_t device, struct reader_gpu *gpu)
     }
     if (result == 0 && gpu->lost)
         result = -ENODEV;
+    if (result == 0)
+        hold_keep(device, gpu);
     return nvml_error(result);
 }
 
@@ -404,6 +410,7 @@ nvmlReturn_t root_write(const char *path, const char *text)
     place = lock_shared();
     result = library.reader ? reader_write(library.reader, path, text) : -ENOTCONN;
     unlock_shared(place);
+    hold_drop();
     return nvml_error(result);
 }
 

@@ -95,6 +95,11 @@ nvmlReturn_t device_read(nvmlDevice_t device, struct reader_gpu *gpu);
 /* The same for functions that a MIG device does not have. */
 nvmlReturn_t device_read_gpu(nvmlDevice_t device, struct reader_gpu *gpu);
 
+/* For device_read, while this thread holds (see hold.h): the page that is held, or the one to hold from now on. */
+bool hold_take(nvmlDevice_t device, struct reader_gpu *gpu);
+void hold_keep(nvmlDevice_t device, const struct reader_gpu *gpu);
+void hold_drop(void);
+
 /* What the GPU did in the last seconds; not of a MIG device. */
 nvmlReturn_t device_history(nvmlDevice_t device, struct reader_history *history);
 

@@ -12,7 +12,7 @@ cd "${0%/*}/.." || bail 'no top directory'
 
 # --- the program ---------------------------------------------------------------------------------
 
-is "$(grep -h '#include "' mocknvml/smi/*.[ch] | grep -vE '"mocknvml/(nvml\.h|smi/)')" '' \
+is "$(grep -h '#include "' mocknvml/smi/*.[ch] | grep -vE '"mocknvml/((nvml|hold)\.h|smi/)')" '' \
     'it includes the interface and its own files alone'
 is "$(readelf -d "$BUILD/nvidia-smi" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
     grep -vE '^(libc\.so|libdl|libasan|libubsan|libtsan|libm\.so|libgcc|libpthread|ld-linux)')" '' \
@@ -244,6 +244,35 @@ for model in T4 A100-SXM4-40GB H100-80GB-HBM3; do
     is "$(diff <(grep -v '^#' "tests/smi/${list,,}.elements") "$dir/ours" | sed -nE 's/^< /-/p; s/^> /+/p')" \
         "$(sed 's/ .*//' <<<"${differs[$model]}")" "the elements of $model are those of the real tool, in its order"
     sed 's/ \{2,\}/: /' <<<"${differs[$model]}" | grep . | while read -r line; do diag "$list: $line"; done
+    mount_down
+done
+
+# --- how often it reads --------------------------------------------------------------------------
+
+# reads ARGUMENT...: how many read and pread calls it made for its answer; those of starting are left out.
+reads() {
+    "$PYTHON" -c '
+import os, re, sys
+
+def calls(arguments):
+    pid = os.posix_spawn(arguments[0], arguments, os.environ, file_actions=[
+        (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0)])
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    with open(f"/proc/{pid}/io") as file:
+        made = int(re.search(r"syscr: (\d+)", file.read())[1])
+    return made if os.waitpid(pid, 0)[1] == 0 else 10 ** 9
+
+print(calls(sys.argv[1:]) - calls([sys.argv[1], "--query-gpu=count", "--format=csv"]))
+' "$smi" "$@"
+}
+
+for model in A100-SXM4-40GB H100-80GB-HBM3; do
+    mount_up --gpus 8 --model "$model"
+    sections=$(shows -q -x -i 0 | grep -cE $'^\t\t<[^/]*>$')
+    (($(reads -q -x) <= 8 * sections))
+    ok $? "-q -x of $model reads at most once for each of 8 GPUs and $sections sections"
+    (($(reads --query-gpu=utilization.gpu,memory.used,power.draw,temperature.gpu,clocks.sm --format=csv) <= 8))
+    ok $? 'five values of a GPU are one reading'
     mount_down
 done
 

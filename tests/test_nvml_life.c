@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "mocknvml/hold.h"
 #include "tests/nvml_library.h"
 
 /* --- forks ----------------------------------------------------------------------------------- */
@@ -318,6 +319,50 @@ static void export_table(void)
            NVML_SUCCESS, "processes");
 }
 
+static unsigned int power_mw(nvmlDevice_t gpu)
+{
+    unsigned int mw = 0;
+
+    CALL(nvmlDeviceGetPowerUsage)(gpu, &mw);
+    return mw;
+}
+
+static void *power_of(void *gpu)
+{
+    return (void *)(uintptr_t)power_mw(gpu);
+}
+
+static void holding(void)
+{
+    const struct hold_table *hold;
+    const void *table = NULL;
+    nvmlDevice_t one = nvml_gpu(0), other = nvml_gpu(1);
+    pthread_t thread;
+    void *seen = NULL;
+
+    is_int(CALL(nvmlInternalGetExportTable)(&table, HOLD_TABLE_ID), NVML_SUCCESS,
+           "a table for holding");
+    hold = table;
+    is_int((int)hold->size, (int)sizeof(*hold), "is as large as it is known");
+    file_put("gpus/0/control/power_usage_mw", "100000");
+    hold->begin();
+    is_int((int)power_mw(one), 100000, "what is read first");
+    file_put("gpus/0/control/power_usage_mw", "110000");
+    is_int((int)power_mw(one), 100000, "stays");
+    pthread_create(&thread, NULL, power_of, one);
+    pthread_join(thread, &seen);
+    is_int((int)(uintptr_t)seen, 110000, "for this thread alone");
+    power_mw(other);
+    is_int((int)power_mw(one), 110000, "until another GPU is asked about");
+    file_put("gpus/0/control/power_usage_mw", "120000");
+    CALL(nvmlDeviceSetPersistenceMode)(one, NVML_FEATURE_ENABLED);
+    is_int((int)power_mw(one), 120000, "until it changes something itself");
+    file_put("gpus/0/control/power_usage_mw", "130000");
+    hold->end();
+    is_int((int)power_mw(one), 130000, "or the end");
+    file_put("gpus/0/control/power_usage_mw", "auto");
+}
+
 /* --- the daemon ------------------------------------------------------------------------------ */
 
 /* A worker that is killed is not noticed; a daemon that is gone is, and so is the next one. */
@@ -367,6 +412,7 @@ int main(void)
     forks();
     removal();
     export_table();
+    holding();
     visible();
     daemon_goes(config);
     is_int(CALL(nvmlShutdown)(), NVML_SUCCESS, "shutdown");

@@ -13,10 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mocknvml/hold.h"
+
 struct api api;
 
 static const char library_name[] = "libnvidia-ml.so.1";
 static const char *(*error_string)(nvmlReturn_t);
+static nvmlReturn_t (*export_table)(const void **table, const void *id);
 
 /* Where one of each lies in `struct api`, all of which are pointers to functions. */
 static const struct entry {
@@ -81,7 +84,35 @@ nvmlReturn_t api_load(void)
         memcpy((char *)&api + entries[i].offset, &symbol, sizeof(symbol));
     }
     *(void **)&error_string = dlsym(handle, "nvmlErrorString");
+    *(void **)&export_table = dlsym(handle, "nvmlInternalGetExportTable");
     return NVML_SUCCESS;
+}
+
+/* Known from the library's start on. */
+static const struct hold_table *find_hold(void)
+{
+    static const struct hold_table *hold;
+    const void *found = NULL;
+
+    if (!hold && export_table && export_table(&found, HOLD_TABLE_ID) == NVML_SUCCESS)
+        hold = found;
+    return hold;
+}
+
+void api_hold(void)
+{
+    const struct hold_table *hold = find_hold();
+
+    if (hold)
+        hold->begin();
+}
+
+void api_release(void)
+{
+    const struct hold_table *hold = find_hold();
+
+    if (hold)
+        hold->end();
 }
 
 const char *api_error(nvmlReturn_t result)

@@ -35,6 +35,13 @@ extern struct api api;
  */
 nvmlReturn_t api_load(void);
 
+/*
+ * What is asked between the two about one GPU after the other is of one instant for each, where the library has a
+ * way to say so (mocknvml/hold.h). The driver's has none: there nothing happens.
+ */
+void api_hold(void);
+void api_release(void);
+
 /* nvmlErrorString, for which there must be no library. */
 const char *api_error(nvmlReturn_t result);
 

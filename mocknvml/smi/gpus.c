@@ -169,7 +169,9 @@ int gpus_open(struct gpus *gpus, const char *ids)
     gpus->items = calloc(ids ? listed(ids) : gpus->present + 1, sizeof(*gpus->items));
     if (!gpus->items)
         return exit_status(NVML_ERROR_MEMORY);
+    api_hold();
     status = ids ? add_listed(gpus, ids) : add_all(gpus);
+    api_release();
     if (status != 0)
         gpus_close(gpus);
     return status;

@@ -200,8 +200,10 @@ int links(int argc, char **argv)
     status = library_start();
     if (status == 0)
         status = gpus_open(&gpus, ids);
+    api_hold();
     for (unsigned int i = 0; status == 0 && i < gpus.count; i++)
         show_gpu(&gpus.items[i], only, show);
+    api_release();
     gpus_close(&gpus);
     return status;
 }

@@ -259,10 +259,8 @@ static int parse(struct options *o, int argc, char **argv)
 
 /* --- running ------------------------------------------------------------------------------------ */
 
-static int one_pass(FILE *file, struct gpus *gpus, const struct options *o, bool first)
+static int show(FILE *file, struct gpus *gpus, const struct options *o, bool first)
 {
-    for (unsigned int i = 0; i < gpus->count && !first; i++)
-        gpu_fresh(&gpus->items[i]);
     switch (o->mode) {
     case MODE_LIST:
         return list_print(file, gpus);
@@ -272,13 +270,25 @@ static int one_pass(FILE *file, struct gpus *gpus, const struct options *o, bool
         return query_print(file, gpus, o);
     case MODE_CSV:
         return csv_print(file, gpus, o, first);
-    case MODE_CHANGE:
-        return changes_apply(file, gpus, o);
     case MODE_VERSION:
         return version_print(file);
     default:
         return summary_print(file, gpus);
     }
+}
+
+static int one_pass(FILE *file, struct gpus *gpus, const struct options *o, bool first)
+{
+    int status;
+
+    if (o->mode == MODE_CHANGE)
+        return changes_apply(file, gpus, o);
+    for (unsigned int i = 0; i < gpus->count && !first; i++)
+        gpu_fresh(&gpus->items[i]);
+    api_hold();
+    status = show(file, gpus, o, first);
+    api_release();
+    return status;
 }
 
 static int run(const struct options *o)

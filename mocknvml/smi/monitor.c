@@ -326,10 +326,12 @@ static int monitor(struct monitor *m, const char *command, void (*head)(const st
     for (long pass = 0; status == 0 && previous && (m->passes == 0 || pass < m->passes); pass++) {
         if (pass)
             wait_period(m->file, m->period_ms);
+        api_hold();
         for (unsigned int i = 0; i < gpus.count; i++) {
             gpu_fresh(&gpus.items[i]);
             line(m, &gpus.items[i], &previous[i]);
         }
+        api_release();
     }
     if (m->file && m->file != stdout)
         fclose(m->file);

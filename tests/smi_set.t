@@ -33,7 +33,11 @@ early=$'\nTerminating early due to previous errors.'
 says 0 "Disabled persistence mode for GPU $bus.$done" -i 1 -pm 0
 is "$(control persistence_mode)" 0 'persistence mode is off'
 says 0 "Persistence mode is already Disabled for GPU $bus.$done" -i 1 --persistence-mode=DISABLED
+says 0 "Power limit for GPU $bus was set to 350.00 W from 400.00 W.
+
+Warning: persistence mode is disabled on device $bus. See the Known Issues section of the nvidia-smi(1) man page for more information. Run with [--help | -h] switch to get more information on how to enable persistence mode.$done" -i 1 -pl 350
 says 0 "Enabled persistence mode for GPU $bus.$done" -i 1 -pm ENABLED
+says 0 "Power limit for GPU $bus was set to 400.00 W from 350.00 W.$done" -i 1 -pl 400
 is "$(control persistence_mode)" 1 'and on again'
 says 0 "Power limit for GPU $bus was set to 250.00 W from 400.00 W.$done" -i 1 -pl 250
 is "$(control power_limit_mw)" 250000 'the power limit is set'
@@ -41,22 +45,22 @@ says 0 "Power limit for GPU $bus was set to 300.50 W from 250.00 W.$done" -pl 30
 is "$(control power_limit_mw)" 300500 'also half a watt'
 says 0 "GPU clocks set to \"(gpuClkMin 600, gpuClkMax 1200)\" for GPU $bus$done" -i 1 -lgc 600,1200
 is "$(control clock_lock)" '600 1200' 'the clock is locked'
-says 0 "Reset GPU clocks for GPU $bus$done" -i 1 -rgc
+says 0 "All done." -i 1 -rgc
 unlocked=$(cat "$mnt/gpus/0/control/clock_lock")
 is "$(control clock_lock)" "$unlocked" 'and no longer'
 says 0 "GPU clocks set to \"(gpuClkMin 900, gpuClkMax 900)\" for GPU $bus$done" -i 1 --lock-gpu-clocks=900
 says 0 "Memory clocks set to \"(memClkMin 1215, memClkMax 1215)\" for GPU $bus$done" -i 1 -lmc 1215
 is "$(control memory_clock_lock)" '1215 1215' 'the memory clock is locked'
-says 0 "Reset memory clocks for GPU $bus$done" -i 1 -rmc
+says 0 "All done." -i 1 -rmc
 says 0 "Applications clocks set to \"(MEM 1215, SM 1305)\" for GPU $bus$done" -i 1 -ac 1215,1305
 is "$(cat "$mnt/gpus/1/metrics/clock_sm_application_mhz")" 1305 'the clock of applications is set'
-says 0 "Reset applications clocks for GPU $bus$done" -i 1 -rac
+says 0 "All done." -i 1 -rac
 is "$(cat "$mnt/gpus/1/metrics/clock_sm_application_mhz")" "$(cat "$mnt/gpus/0/metrics/clock_sm_application_mhz")" 'and back'
 says 0 "Set compute mode to EXCLUSIVE_PROCESS for GPU $bus.$done" -i 1 -c 3
 is "$(control compute_mode)" exclusive_process 'the compute mode is set'
 says 0 "Compute mode is already set to EXCLUSIVE_PROCESS for GPU $bus.$done" -i 1 -c EXCLUSIVE_PROCESS
-says 0 "Disabled ECC support for GPU $bus.
-Reboot required.$done" -i 1 -e 0
+says 0 "Disabled ECC support for GPU $bus.$done
+Reboot required." -i 1 -e 0
 is "$(cat "$mnt/gpus/1/metrics/ecc_mode_pending")" 0 'ECC goes off with the next reset'
 says 0 "Enabled MIG Mode for GPU $bus$done" -i 1 -mig 1
 is "$(cat "$mnt/gpus/1/metrics/mig_mode")" 1 'MIG is on'
@@ -69,7 +73,8 @@ put "$mnt/workloads/train/memory" 1GiB
 put "$mnt/workloads/train/activity" '[{utilization: 40}]'
 wait_for grep -q train "$mnt/gpus/0/processes"
 got=$(bounded "$smi" -i 0 -r)
-is "$?:$got" "19:GPU 00000000:06:00.0 is currently in use by another process.$early" 'a GPU that is used is not reset'
+is "$?:${got%% (e.g.*}" $'255:\nThe following GPUs could not be reset:\n  GPU 00000000:06:00.0: In use by another client\n\n1 device is currently being used by one or more other processes' \
+    'a GPU that is used is not reset'
 says 0 "Enabled Accounting Mode for GPU 00000000:06:00.0.$done" -i 0 -am 1
 is "$(cat "$mnt/gpus/0/control/accounting_mode")" 1 'accounting is on'
 rmdir "$mnt/workloads/train"
@@ -82,8 +87,10 @@ is "$(cat "$mnt"/gpus/*/control/power_limit_mw | sort -u)" 200000 'without -i it
 
 says 2 "Provided power limit 9999.00 W is not a valid power limit which should be between 100.00 W and 400.00 W for GPU $bus$early" -i 1 -pl 9999
 is "$(control power_limit_mw)" 200000 'a limit that is too high is not set'
-says 2 "Specified clock combination \"(MEM 1, SM 2)\" is not supported for GPU $bus. Run 'nvidia-smi -q -d SUPPORTED_CLOCKS' to see list of supported clock combinations$early" \
-    -i 1 -ac 1,2
+clocks=$(cat "$mnt/gpus/1/metrics/clock_sm_application_mhz")
+says 0 "Specified clock combination \"(MEM 1, SM 2)\" is not supported for GPU $bus. Run 'nvidia-smi -q -d SUPPORTED_CLOCKS' to see list of supported clock combinations
+Treating as warning and moving on.$done" -i 1 -ac 1,2
+is "$(cat "$mnt/gpus/1/metrics/clock_sm_application_mhz")" "$clocks" 'clocks that do not go together are not set'
 bounded "$smi" -i 1 -pm 0 -c 9 >"$dir/said"; is $? 2 'one bad argument'
 is "$(control persistence_mode)" 1 'and nothing of the others is done'
 for bad in '-pm 2' '-pl abc' '-pl -5' '-lgc 1200,600' '-lgc x' '-ac 1215' '-e maybe' '-p 3' '-c' '-mig'; do

@@ -54,9 +54,9 @@ int arguments_parse(const struct argument *rows, const char *command, int argc, 
             *row->flag = true;
         if (row->text && equals)
             *row->text = equals + 1;
-        else if (row->text && i + 1 < argc)
+        else if (row->text && i + 1 < argc && !(row->flag && *argv[i + 1] == '-'))
             *row->text = argv[++i];
-        else if (row->text)
+        else if (row->text && !row->flag)
             return complain("Missing value for %s. Please run 'nvidia-smi %s -h' for help.",
                             argv[i], command);
     }

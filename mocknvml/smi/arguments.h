@@ -12,7 +12,8 @@ struct argument {
     const char *letter; /* "-i", or NULL */
     const char *name;   /* "--id" */
     bool *flag;         /* set when it is there; or: */
-    const char **text;  /* gets what follows it: "-i 0", "-i=0", "--id=0" */
+    const char **
+        text; /* gets what follows it: "-i 0", "-i=0", "--id=0". With a flag, too, it may be left out */
     const char *help;
 };
 

@@ -23,7 +23,11 @@ struct change_kind {
     const char *what;          /* "persistence mode": for sentences */
     bool (*parse)(const char *argument, struct setting *setting);
     const char *allowed;
+    /* NVML_ERROR_RESET_REQUIRED: it is done, and takes effect after a reboot. */
     nvmlReturn_t (*apply)(FILE *file, struct gpu *gpu, const struct setting *setting);
+    const char
+        *unsupported; /* the sentence for a GPU that has no such thing; it ends with its bus id */
+    bool needs_persistence; /* what it sets is forgotten with the driver's last user */
 };
 
 /* --- arguments ---------------------------------------------------------------------------------- */
@@ -113,6 +117,8 @@ static bool parse_watts(const char *text, struct setting *setting)
 
 /* --- changes ------------------------------------------------------------------------------------ */
 
+static const char warning_only[] = "Treating as warning and moving on.\n";
+
 /* Whether `now` was read and is what is asked for; says so. */
 static bool is_already(FILE *file, struct gpu *gpu, nvmlReturn_t read, long now, long asked,
                        const char *what, const char *state)
@@ -151,9 +157,8 @@ static nvmlReturn_t set_ecc(FILE *file, struct gpu *gpu, const struct setting *s
         return NVML_SUCCESS;
     result = ASK(DeviceSetEccMode, gpu->device, asked);
     if (result == NVML_SUCCESS)
-        fprintf(file, "%s ECC support for GPU %s.\nReboot required.\n", word_of(setting),
-                gpu->bus_id);
-    return result;
+        fprintf(file, "%s ECC support for GPU %s.\n", word_of(setting), gpu->bus_id);
+    return result == NVML_SUCCESS ? NVML_ERROR_RESET_REQUIRED : result;
 }
 
 static nvmlReturn_t clear_errors(FILE *file, struct gpu *gpu, const struct setting *setting)
@@ -190,8 +195,8 @@ static nvmlReturn_t set_operation_mode(FILE *file, struct gpu *gpu, const struct
                               (nvmlGpuOperationMode_t)setting->numbers[0]);
 
     if (result == NVML_SUCCESS)
-        fprintf(file, "Set GPU operation mode for GPU %s.\nReboot required.\n", gpu->bus_id);
-    return result;
+        fprintf(file, "Set GPU operation mode for GPU %s.\n", gpu->bus_id);
+    return result == NVML_SUCCESS ? NVML_ERROR_RESET_REQUIRED : result;
 }
 
 static nvmlReturn_t lock_gpu_clocks(FILE *file, struct gpu *gpu, const struct setting *setting)
@@ -207,12 +212,9 @@ static nvmlReturn_t lock_gpu_clocks(FILE *file, struct gpu *gpu, const struct se
 
 static nvmlReturn_t reset_gpu_clocks(FILE *file, struct gpu *gpu, const struct setting *setting)
 {
-    nvmlReturn_t result = ASK(DeviceResetGpuLockedClocks, gpu->device);
-
+    (void)file;
     (void)setting;
-    if (result == NVML_SUCCESS)
-        fprintf(file, "Reset GPU clocks for GPU %s\n", gpu->bus_id);
-    return result;
+    return ASK(DeviceResetGpuLockedClocks, gpu->device);
 }
 
 static nvmlReturn_t lock_memory_clocks(FILE *file, struct gpu *gpu, const struct setting *setting)
@@ -228,12 +230,9 @@ static nvmlReturn_t lock_memory_clocks(FILE *file, struct gpu *gpu, const struct
 
 static nvmlReturn_t reset_memory_clocks(FILE *file, struct gpu *gpu, const struct setting *setting)
 {
-    nvmlReturn_t result = ASK(DeviceResetMemoryLockedClocks, gpu->device);
-
+    (void)file;
     (void)setting;
-    if (result == NVML_SUCCESS)
-        fprintf(file, "Reset memory clocks for GPU %s\n", gpu->bus_id);
-    return result;
+    return ASK(DeviceResetMemoryLockedClocks, gpu->device);
 }
 
 static nvmlReturn_t set_applications_clocks(FILE *file, struct gpu *gpu,
@@ -246,23 +245,21 @@ static nvmlReturn_t set_applications_clocks(FILE *file, struct gpu *gpu,
     if (result == NVML_SUCCESS)
         fprintf(file, "Applications clocks set to \"(MEM %u, SM %u)\" for GPU %s\n", memory,
                 graphics, gpu->bus_id);
-    else if (result == NVML_ERROR_INVALID_ARGUMENT)
+    if (result == NVML_ERROR_INVALID_ARGUMENT)
         fprintf(file,
                 "Specified clock combination \"(MEM %u, SM %u)\" is not supported for GPU %s. Run "
-                "'nvidia-smi -q -d SUPPORTED_CLOCKS' to see list of supported clock combinations\n",
-                memory, graphics, gpu->bus_id);
-    return result;
+                "'nvidia-smi -q -d SUPPORTED_CLOCKS' to see list of supported clock combinations\n"
+                "%s",
+                memory, graphics, gpu->bus_id, warning_only);
+    return result == NVML_ERROR_INVALID_ARGUMENT ? NVML_SUCCESS : result;
 }
 
 static nvmlReturn_t reset_applications_clocks(FILE *file, struct gpu *gpu,
                                               const struct setting *setting)
 {
-    nvmlReturn_t result = ASK(DeviceResetApplicationsClocks, gpu->device);
-
+    (void)file;
     (void)setting;
-    if (result == NVML_SUCCESS)
-        fprintf(file, "Reset applications clocks for GPU %s\n", gpu->bus_id);
-    return result;
+    return ASK(DeviceResetApplicationsClocks, gpu->device);
 }
 
 static nvmlReturn_t set_power_limit(FILE *file, struct gpu *gpu, const struct setting *setting)
@@ -325,6 +322,9 @@ static nvmlReturn_t set_mig(FILE *file, struct gpu *gpu, const struct setting *s
             gpu->bus_id);
     else if (result == NVML_SUCCESS)
         fprintf(file, "%s MIG Mode for GPU %s\n", word_of(setting), gpu->bus_id);
+    else if (result == NVML_ERROR_IN_USE)
+        fprintf(file, "Unable to %s MIG Mode for GPU %s: %s\n",
+                setting->numbers[0] ? "enable" : "disable", gpu->bus_id, api_error(result));
     return result;
 }
 
@@ -345,30 +345,45 @@ static nvmlReturn_t reset_gpu(FILE *file, struct gpu *gpu, const struct setting 
         result = ASK(DeviceDiscoverGpus, &pci);
     if (result == NVML_SUCCESS)
         fprintf(file, "GPU %s was successfully reset.\n", gpu->bus_id);
-    else if (result == NVML_ERROR_IN_USE)
-        fprintf(file, "GPU %s is currently in use by another process.\n", gpu->bus_id);
     return result;
 }
 
+#define CHANGING(what) "Changing " what " is not supported for GPU: %s.\n"
+#define SETTING(what) "Setting " what " is not supported for GPU %s.\n"
+
 /* clang-format off */
 static const struct change_kind kinds[] = {
-    { "-pm", "--persistence-mode", "persistence mode", parse_switch, "0/DISABLED or 1/ENABLED", set_persistence },
-    { "-e", "--ecc-config", "ECC mode", parse_switch, "0/DISABLED or 1/ENABLED", set_ecc },
-    { "-p", "--reset-ecc-errors", "ECC errors", parse_counters, "0/VOLATILE or 1/AGGREGATE", clear_errors },
+    { "-pm", "--persistence-mode", "persistence mode", parse_switch, "0/DISABLED or 1/ENABLED", set_persistence,
+      CHANGING("persistence mode"), false },
+    { "-e", "--ecc-config", "ECC mode", parse_switch, "0/DISABLED or 1/ENABLED", set_ecc, CHANGING("ECC mode"), false },
+    { "-p", "--reset-ecc-errors", "ECC errors", parse_counters, "0/VOLATILE or 1/AGGREGATE", clear_errors,
+      CHANGING("ECC errors"), false },
     { "-c", "--compute-mode", "compute mode", parse_compute_mode,
-      "0/DEFAULT, 1/EXCLUSIVE_THREAD, 2/PROHIBITED or 3/EXCLUSIVE_PROCESS", set_compute_mode },
-    { NULL, "--gom", "GPU operation mode", parse_operation_mode, "0/ALL_ON, 1/COMPUTE or 2/LOW_DP", set_operation_mode },
-    { "-lgc", "--lock-gpu-clocks", "locked GPU clocks", parse_range, "<minGpuClock,maxGpuClock> in MHz", lock_gpu_clocks },
-    { "-rgc", "--reset-gpu-clocks", "locked GPU clocks", NULL, NULL, reset_gpu_clocks },
-    { "-lmc", "--lock-memory-clocks", "locked memory clocks", parse_range, "<minMemClock,maxMemClock> in MHz", lock_memory_clocks },
-    { "-rmc", "--reset-memory-clocks", "locked memory clocks", NULL, NULL, reset_memory_clocks },
-    { "-ac", "--applications-clocks", "applications clocks", parse_pair, "<memory,graphics> in MHz", set_applications_clocks },
-    { "-rac", "--reset-applications-clocks", "applications clocks", NULL, NULL, reset_applications_clocks },
-    { "-pl", "--power-limit", "power management limit", parse_watts, "a number of watts", set_power_limit },
-    { "-am", "--accounting-mode", "accounting mode", parse_switch, "0/DISABLED or 1/ENABLED", set_accounting },
-    { "-caa", "--clear-accounted-apps", "accounted processes", NULL, NULL, clear_accounted },
-    { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED or 1/ENABLED", set_mig },
-    { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu },
+      "0/DEFAULT, 1/EXCLUSIVE_THREAD, 2/PROHIBITED or 3/EXCLUSIVE_PROCESS", set_compute_mode,
+      CHANGING("compute mode"), false },
+    { NULL, "--gom", "GPU operation mode", parse_operation_mode, "0/ALL_ON, 1/COMPUTE or 2/LOW_DP", set_operation_mode,
+      CHANGING("GPU operation mode"), false },
+    { "-lgc", "--lock-gpu-clocks", "locked GPU clocks", parse_range, "<minGpuClock,maxGpuClock> in MHz", lock_gpu_clocks,
+      SETTING("locked GPU clocks"), true },
+    { "-rgc", "--reset-gpu-clocks", "locked GPU clocks", NULL, NULL, reset_gpu_clocks,
+      SETTING("locked GPU clocks"), false },
+    { "-lmc", "--lock-memory-clocks", "locked memory clocks", parse_range, "<minMemClock,maxMemClock> in MHz",
+      lock_memory_clocks, SETTING("locked Memory clocks"), true },
+    { "-rmc", "--reset-memory-clocks", "locked memory clocks", NULL, NULL, reset_memory_clocks,
+      SETTING("locked Memory clocks"), false },
+    { "-ac", "--applications-clocks", "applications clocks", parse_pair, "<memory,graphics> in MHz",
+      set_applications_clocks, SETTING("applications clocks"), true },
+    { "-rac", "--reset-applications-clocks", "applications clocks", NULL, NULL, reset_applications_clocks,
+      SETTING("applications clocks"), false },
+    { "-pl", "--power-limit", "power management limit", parse_watts, "a number of watts", set_power_limit,
+      CHANGING("power management limit"), true },
+    { "-am", "--accounting-mode", "accounting mode", parse_switch, "0/DISABLED or 1/ENABLED", set_accounting,
+      CHANGING("accounting mode"), false },
+    { "-caa", "--clear-accounted-apps", "accounted processes", NULL, NULL, clear_accounted,
+      CHANGING("accounted processes"), false },
+    { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED or 1/ENABLED", set_mig,
+      CHANGING("MIG mode"), true },
+    { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu, "Resetting GPU %s is not supported.\n", false },
 };
 /* clang-format on */
 
@@ -387,28 +402,85 @@ bool change_takes_argument(const struct change_kind *kind)
 
 /* --- all of them -------------------------------------------------------------------------------- */
 
-/* What a change says after the sentence of its own, if it has one; the exit status that it asks for. */
-static int report(FILE *file, const struct change_kind *kind, const struct gpu *gpu,
-                  nvmlReturn_t result, bool error_on_warning)
+/* What is told when all of it is done. */
+struct outcome {
+    int status;
+    bool reboot;       /* something takes effect after one */
+    unsigned int busy; /* GPUs that could not be reset */
+};
+
+/* Settings that would be lost when nobody uses the GPU any more. */
+static void warn_of_persistence(FILE *file, struct gpu *gpu)
+{
+    nvmlEnableState_t mode = NVML_FEATURE_ENABLED;
+
+    if (ASK(DeviceGetPersistenceMode, gpu->device, &mode) == NVML_SUCCESS &&
+        mode == NVML_FEATURE_DISABLED)
+        fprintf(
+            file,
+            "\nWarning: persistence mode is disabled on device %s. See the Known Issues section of "
+            "the nvidia-smi(1) man page for more information. Run with [--help | -h] switch to get "
+            "more information on how to enable persistence mode.\n",
+            gpu->bus_id);
+}
+
+/* What a change says after the sentence of its own, if it has one. */
+static void report(FILE *file, const struct change_kind *kind, struct gpu *gpu, nvmlReturn_t result,
+                   bool error_on_warning, struct outcome *outcome)
 {
     bool is_reset = kind->apply == reset_gpu;
 
-    if (result == NVML_SUCCESS)
-        return 0;
-    if (result == NVML_ERROR_NOT_SUPPORTED || result == NVML_ERROR_FUNCTION_NOT_FOUND) {
-        if (is_reset)
-            fprintf(file, "Resetting GPU %s is not supported.\n", gpu->bus_id);
-        else
-            fprintf(file, "Changing %s is not supported for GPU: %s.\n", kind->what, gpu->bus_id);
+    switch (result) {
+    case NVML_ERROR_RESET_REQUIRED:
+        outcome->reboot = true;
+        return;
+    case NVML_SUCCESS:
+        if (kind->needs_persistence)
+            warn_of_persistence(file, gpu);
+        return;
+    case NVML_ERROR_NOT_SUPPORTED:
+    case NVML_ERROR_FUNCTION_NOT_FOUND:
+        fprintf(file, kind->unsupported, gpu->bus_id);
         if (is_reset || error_on_warning)
-            return exit_status(NVML_ERROR_NOT_SUPPORTED);
-        fprintf(file, "Treating as warning and moving on.\n");
-        return 0;
-    }
-    if (result != NVML_ERROR_INVALID_ARGUMENT && result != NVML_ERROR_IN_USE)
+            outcome->status = exit_status(NVML_ERROR_NOT_SUPPORTED);
+        else
+            fputs(warning_only, file);
+        return;
+    case NVML_ERROR_IN_USE:
+        if (is_reset) {
+            fprintf(file, "%s  GPU %s: %s\n",
+                    outcome->busy++ ? "" : "\nThe following GPUs could not be reset:\n",
+                    gpu->bus_id, api_error(result));
+            return;
+        }
+        break;
+    case NVML_ERROR_INVALID_ARGUMENT: /* was told */
+        break;
+    default:
         fprintf(file, "Unable to set %s for GPU %s: %s\n", kind->what, gpu->bus_id,
                 api_error(result));
-    return exit_status(result);
+    }
+    outcome->status = exit_status(result);
+}
+
+/* The last words, and the exit status. */
+static int conclude(FILE *file, const struct outcome *outcome)
+{
+    if (outcome->busy && outcome->status == 0) {
+        bool one = outcome->busy == 1;
+
+        fprintf(file,
+                "\n%u device%s currently being used by one or more other processes (e.g., Fabric "
+                "Manager, CUDA application, graphics application such as an X server, or a "
+                "monitoring application such as another instance of nvidia-smi). Please first kill "
+                "all processes using %s and all compute applications running in the system.\n",
+                outcome->busy, one ? " is" : "s are", one ? "this device" : "these devices");
+        return EXIT_OTHER;
+    }
+    fprintf(file, outcome->status ? "Terminating early due to previous errors.\n" : "All done.\n");
+    if (outcome->reboot)
+        fprintf(file, "Reboot required.\n");
+    return outcome->status;
 }
 
 static int check_arguments(const struct options *options, struct setting *settings)
@@ -426,24 +498,23 @@ static int check_arguments(const struct options *options, struct setting *settin
 int changes_apply(FILE *file, struct gpus *gpus, const struct options *options)
 {
     struct setting settings[CHANGES_MAX];
+    struct outcome outcome = { 0 };
     int status = check_arguments(options, settings);
 
     if (status != 0)
         return status;
-    for (int i = 0; status == 0 && i < options->change_count; i++) {
+    for (int i = 0; outcome.status == 0 && i < options->change_count; i++) {
         const struct change_kind *kind = options->changes[i].kind;
 
-        for (unsigned int g = 0; status == 0 && g < gpus->count; g++) {
+        for (unsigned int g = 0; outcome.status == 0 && g < gpus->count; g++) {
             struct gpu *gpu = &gpus->items[g];
             nvmlReturn_t result = kind->apply(file, gpu, &settings[i]);
 
-            if (result == NVML_ERROR_INVALID_ARGUMENT && kind->apply != set_power_limit &&
-                kind->apply != set_applications_clocks)
+            if (result == NVML_ERROR_INVALID_ARGUMENT && kind->apply != set_power_limit)
                 fprintf(file, "Provided %s \"%s\" is not valid for GPU %s\n", kind->what,
                         options->changes[i].argument, gpu->bus_id);
-            status = report(file, kind, gpu, result, options->error_on_warning);
+            report(file, kind, gpu, result, options->error_on_warning, &outcome);
         }
     }
-    fprintf(file, status ? "Terminating early due to previous errors.\n" : "All done.\n");
-    return status;
+    return conclude(file, &outcome);
 }

@@ -94,6 +94,7 @@ static const char text[] =
     "    pmon                        A line per process and second.\n"
     "    topo                        How GPUs reach each other.\n"
     "    nvlink                      The NVLinks of GPUs.\n"
+    "    mig                         GPU instances and compute instances of GPUs in MIG mode.\n"
     "\n"
     "  EXIT STATUS:\n"
     "\n"

@@ -323,7 +323,8 @@ int main(int argc, char **argv)
     } commands[] = { { "dmon", monitor_devices },
                      { "pmon", monitor_processes },
                      { "topo", topology },
-                     { "nvlink", links } };
+                     { "nvlink", links },
+                     { "mig", instances } };
     struct options options = { .mode = MODE_SUMMARY };
     int status;
 

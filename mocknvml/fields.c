@@ -127,33 +127,36 @@ static nvmlReturn_t metric_field(struct asking *a, const struct field *row, nvml
 
 /* --- fields that are 0: counted, and nothing of that happens here ------------------------------ */
 
-enum need { NEED_NOTHING, NEED_ECC, NEED_NVLINK, NEED_NVLINK5, NEED_C2C };
+enum need { NEED_NOTHING, NEED_ECC_BY_PLACE, NEED_NVLINK, NEED_NVLINK5, NEED_C2C };
 
 static const struct {
     unsigned int first, last;
     enum need need;
     nvmlValueType_t type;
 } zeros[] = {
-    { 7, 28, NEED_ECC, U64 },        /* errors of caches and registers */
-    { 95, 95, NEED_NOTHING, U32 },   /* PCIe replays rolled over */
-    { 148, 160, NEED_NVLINK, U64 },  /* ECC errors on links */
-    { 169, 169, NEED_NOTHING, U32 }, /* PCIe links that had to recover */
-    { 173, 183, NEED_NOTHING, U32 }, /* PCIe errors by kind */
-    { 205, 212, NEED_NVLINK5, U64 }, /* packets that went wrong */
-    { 214, 214, NEED_NVLINK5, U64 }, /* links that could not recover */
-    { 216, 222, NEED_NVLINK5, U64 }, /* bit errors */
-    { 231, 233, NEED_C2C, U32 },     /* errors on the way to the processor */
-    { 235, 250, NEED_NVLINK5, U64 }, /* blocks that had to be corrected */
+    { 7, 28, NEED_ECC_BY_PLACE, U64 }, /* errors of caches and registers */
+    { 95, 95, NEED_NOTHING, U32 },     /* PCIe replays rolled over */
+    { 148, 160, NEED_NVLINK, U64 },    /* ECC errors on links */
+    { 169, 169, NEED_NOTHING, U32 },   /* PCIe links that had to recover */
+    { 173, 183, NEED_NOTHING, U32 },   /* PCIe errors by kind */
+    { 205, 212, NEED_NVLINK5, U64 },   /* packets that went wrong */
+    { 214, 214, NEED_NVLINK5, U64 },   /* links that could not recover */
+    { 216, 222, NEED_NVLINK5, U64 },   /* bit errors */
+    { 231, 233, NEED_C2C, U32 },       /* errors on the way to the processor */
+    { 235, 250, NEED_NVLINK5, U64 },   /* blocks that had to be corrected */
     { 301, 302, NEED_NOTHING, U64 },
 };
 
 static bool has(struct asking *a, enum need need)
 {
+    unsigned int architecture;
     int64_t value = 0;
 
     switch (need) {
-    case NEED_ECC:
-        return sample_value(a->sample, METRIC_ECC_MODE, &value) == 0;
+    case NEED_ECC_BY_PLACE:
+        return sample_value(a->sample, METRIC_ECC_MODE, &value) == 0 && value &&
+               nvmlDeviceGetArchitecture(a->device, &architecture) == NVML_SUCCESS &&
+               architecture <= NVML_DEVICE_ARCH_VOLTA;
     case NEED_NVLINK:
         return device_fact(a->device, "nvlink_links", &value) == NVML_SUCCESS && value > 0;
     case NEED_NVLINK5:

@@ -106,6 +106,26 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, nvmlMemoryErrorTyp
     return get_u64(device, ecc_totals[type][counter], count);
 }
 
+/* Up to Volta errors were counted by cache and register file; since then those are all the chip's own memory. */
+static bool counts_at(nvmlDevice_t device, nvmlMemoryLocation_t location)
+{
+    unsigned int architecture = 0;
+
+    if (location == NVML_MEMORY_LOCATION_DEVICE_MEMORY)
+        return true;
+    nvmlDeviceGetArchitecture(device, &architecture);
+    return (location == NVML_MEMORY_LOCATION_SRAM) == (architecture > NVML_DEVICE_ARCH_VOLTA);
+}
+
+/* Counters run while errors are corrected. */
+static nvmlReturn_t ecc_check(nvmlDevice_t device)
+{
+    unsigned int on;
+    nvmlReturn_t result = get_uint(device, METRIC_ECC_MODE, &on);
+
+    return result == NVML_SUCCESS && !on ? NVML_ERROR_NOT_SUPPORTED : result;
+}
+
 /* All errors that are simulated are of the device memory. */
 nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErrorType_t type,
                                              nvmlEccCounterType_t counter,
@@ -118,6 +138,8 @@ nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErro
         return result;
     if ((unsigned int)location >= NVML_MEMORY_LOCATION_COUNT)
         return NVML_ERROR_INVALID_ARGUMENT;
+    if (!counts_at(device, location))
+        return NVML_ERROR_NOT_SUPPORTED;
     if (location != NVML_MEMORY_LOCATION_DEVICE_MEMORY)
         *count = 0;
     return NVML_SUCCESS;
@@ -139,11 +161,10 @@ nvmlReturn_t nvmlDeviceGetDetailedEccErrors(nvmlDevice_t device, nvmlMemoryError
 nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
                                              nvmlEccSramErrorStatus_v1_t *status)
 {
-    unsigned int on;
     nvmlReturn_t result = STRUCT_CHECK(status, 1);
 
     if (result == NVML_SUCCESS)
-        result = get_uint(device, METRIC_ECC_MODE, &on);
+        result = ecc_check(device);
     if (result != NVML_SUCCESS)
         return result;
     *status = (nvmlEccSramErrorStatus_v1_t){ .version = status->version };
@@ -153,11 +174,10 @@ nvmlReturn_t nvmlDeviceGetSramEccErrorStatus(nvmlDevice_t device,
 nvmlReturn_t nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts(
     nvmlDevice_t device, nvmlEccSramUniqueUncorrectedErrorCounts_v1_t *counts)
 {
-    unsigned int on;
     nvmlReturn_t result = STRUCT_CHECK(counts, 1);
 
     if (result == NVML_SUCCESS)
-        result = get_uint(device, METRIC_ECC_MODE, &on);
+        result = ecc_check(device);
     if (result != NVML_SUCCESS)
         return result;
     counts->entryCount = 0;

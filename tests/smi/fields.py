@@ -24,6 +24,9 @@ class Gpu:
     def __init__(self, index):
         self.index = index
         self.board = dict(line.split(None, 1) for line in self.text("board").splitlines())
+        self.architecture = self.text("identity/architecture")
+        self.model = self.text("identity/name").split()[-1]
+        self.older_than_hopper = self.architecture not in ("Hopper", "Blackwell")
 
     def text(self, path):
         with open(f"{root}/gpus/{self.index}/{path}", encoding="utf-8") as file:
@@ -79,6 +82,14 @@ def pci(cut):
 def if_ecc(name):
     """Errors are counted while they are corrected."""
     return lambda g: g.value(f"metrics/{name}") if g.value("metrics/ecc_mode") == "1" else NA
+
+
+ANY, VOLTA, SINCE_TURING = (lambda a: True), (lambda a: a == "Volta"), (lambda a: a != "Volta")
+
+
+def ecc_zero(where, zero="0"):
+    """Places at which nothing goes wrong here, on boards that count errors there, while they are counted."""
+    return lambda g: zero if where(g.architecture) and g.value("metrics/ecc_mode") == "1" else NA
 
 
 rules = {
@@ -162,11 +173,25 @@ rules = {
     r"mig\.mode\.(?:current|pending)": metric("mig_mode", enabled),
     r"module\.power\.(min|max)_limit": lambda g, name: watts(g.board[f"module_power_{name}_mw"]) if int(g.board[f"module_power_{name}_mw"]) else NA,
     r"module\..*": lambda g: NA,
-    # What no file tells: the library has one answer for every GPU.
-    r"clocks\.default_applications\..*|gsp\.mode\..*|c2c\.mode|accounting\..*|display_.*|encoder\.stats\..*": lambda g: None,
-    r"protected_memory\..*|fabric\..*|platform\..*|power_smoothing\..*|edpp_multiplier|hostname": lambda g: None,
-    r"vgpu_.*|driver_model\..*|gom\..*|dramEncryption\..*|pcie\.link\.gen\.hostmax": lambda g: None,
-    r"remapped_rows\..*_inactive|ecc\.errors\..*|inforom\.checksum_validation": lambda g: None,
+    r"ecc\.errors\.corrected\.[a-z]+\.cbu": lambda g: NA,
+    r"ecc\.errors\.(?:un)?corrected\.[a-z]+\.(?:register_file|l1_cache|l2_cache|texture_memory|cbu)": ecc_zero(VOLTA),
+    r"ecc\.errors\.(?:un)?corrected\.[a-z]+\.sram": ecc_zero(SINCE_TURING),
+    r"ecc\.errors\.uncorrected\.aggregate\.sram\.thresholdExceeded": ecc_zero(ANY, "No"),
+    r"ecc\.errors\.uncorrected\.[a-z]+\.sram\.[a-z0-9]+": ecc_zero(ANY),
+    r"accounting\.mode": lambda g: g.value("control/accounting_mode", enabled),
+    r"accounting\.buffer_size": lambda g: "4000",
+    r"encoder\.stats\..*|protected_memory\..*|remapped_rows\..*_inactive": lambda g: "0",
+    r"display_mode": lambda g: "Enabled",
+    r"display_attached": lambda g: "Yes",
+    r"display_active": lambda g: "Disabled",
+    r"inforom\.checksum_validation": lambda g: "valid",
+    r"platform\.module_id": board("module_id", str.strip),
+    r"c2c\.mode": lambda g: {"GB200": "Enabled"}.get(g.model, NA if g.older_than_hopper else "Disabled"),
+    r"gsp\.mode\..*": lambda g: NA if g.architecture == "Volta" else "Enabled",
+    r"power_smoothing\..*|edpp_multiplier|hostname|vgpu_.*|driver_model\..*|gom\..*|dramEncryption\..*": lambda g: NA,
+    r"pcie\.link\.gen\.hostmax": lambda g: NA,
+    # What no file tells: the library has an answer for every kind of board.
+    r"clocks\.default_applications\..*|fabric\..*|platform\..*": lambda g: None,
 }
 
 help_text = run("--help-query-gpu")

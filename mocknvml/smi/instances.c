@@ -70,6 +70,31 @@ static bool is_listed(const char *list, unsigned int id)
     return !list;
 }
 
+/* --- tables ------------------------------------------------------------------------------------- */
+
+static void bar(int width, char line, char end)
+{
+    putchar(end);
+    for (int i = 0; i < width; i++)
+        putchar(line);
+    printf("%c\n", end);
+}
+
+enum {
+    WIDTH_PROFILES = 79,
+    WIDTH_INSTANCES = 57,
+    WIDTH_COMPUTE_PROFILES = 86,
+    WIDTH_COMPUTES = 68
+};
+
+static void head(int width, const char *const *lines)
+{
+    bar(width, '-', '+');
+    for (; *lines; lines++)
+        printf("| %-*s|\n", width - 1, *lines);
+    bar(width, '=', '|');
+}
+
 /* --- GPU instances ------------------------------------------------------------------------------ */
 
 struct instance {
@@ -123,6 +148,21 @@ static int find_instances(struct gpus *gpus, const struct request *request, stru
             add_instances(found, &gpus->items[i], &profiles[p], request->instances);
     }
     return found->count ? 0 : not_found("GPU instances");
+}
+
+/* The lines of each, below a head. */
+static int show_instances(struct gpus *gpus, const struct request *request, int width,
+                          const char *const *lines, void (*show)(const struct instance *))
+{
+    struct found found;
+    int status = find_instances(gpus, request, &found);
+
+    if (status == 0)
+        head(width, lines);
+    for (unsigned int i = 0; i < found.count; i++)
+        show(&found.items[i]);
+    free(found.items);
+    return status;
 }
 
 /* Does it for each until one is refused, then says what failed. */
@@ -238,31 +278,6 @@ static nvmlReturn_t create_computes(const struct instance *one, const struct req
     }
     free(words);
     return result;
-}
-
-/* --- tables ------------------------------------------------------------------------------------- */
-
-static void bar(int width, char line, char end)
-{
-    putchar(end);
-    for (int i = 0; i < width; i++)
-        putchar(line);
-    printf("%c\n", end);
-}
-
-enum {
-    WIDTH_PROFILES = 79,
-    WIDTH_INSTANCES = 57,
-    WIDTH_COMPUTE_PROFILES = 86,
-    WIDTH_COMPUTES = 68
-};
-
-static void head(int width, const char *const *lines)
-{
-    bar(width, '-', '+');
-    for (; *lines; lines++)
-        printf("| %-*s|\n", width - 1, *lines);
-    bar(width, '=', '|');
 }
 
 /* --- commands: GPU instances -------------------------------------------------------------------- */
@@ -398,13 +413,11 @@ static int create_instances(struct gpus *gpus, const struct request *request)
     return exit_status(result);
 }
 
-static nvmlReturn_t show_instance(const struct instance *one, const struct request *request)
+static void show_instance(const struct instance *one)
 {
-    (void)request;
     printf("|%4u  MIG %-14s%6u%9u%11u:%-6u|\n", one->gpu->index, short_name(one->profile.name),
            one->profile.id, one->info.id, one->info.placement.start, one->info.placement.size);
     bar(WIDTH_INSTANCES, '-', '+');
-    return NVML_SUCCESS;
 }
 
 static int list_instances(struct gpus *gpus, const struct request *request)
@@ -413,15 +426,8 @@ static int list_instances(struct gpus *gpus, const struct request *request)
         "GPU instances:", "GPU   Name               Profile  Instance   Placement",
         "                           ID       ID       Start:Size", NULL
     };
-    struct found found;
-    int status = find_instances(gpus, request, &found);
 
-    if (status == 0)
-        head(WIDTH_INSTANCES, lines);
-    for (unsigned int i = 0; i < found.count; i++)
-        show_instance(&found.items[i], request);
-    free(found.items);
-    return status;
+    return show_instances(gpus, request, WIDTH_INSTANCES, lines, show_instance);
 }
 
 static nvmlReturn_t destroy_instance(const struct instance *one, const struct request *request)
@@ -445,12 +451,11 @@ static int destroy_instances(struct gpus *gpus, const struct request *request)
 
 /* --- commands: compute instances ---------------------------------------------------------------- */
 
-static nvmlReturn_t show_compute_profiles(const struct instance *one, const struct request *request)
+static void show_compute_profiles(const struct instance *one)
 {
     compute_profile_t profiles[COMPUTES_MAX];
     unsigned int count = get_compute_profiles(one, profiles);
 
-    (void)request;
     for (unsigned int i = 0; i < count; i++) {
         const compute_profile_t *p = &profiles[i];
         unsigned int left = 0;
@@ -463,7 +468,6 @@ static nvmlReturn_t show_compute_profiles(const struct instance *one, const stru
         printf("|%70s%-6u%-10u|\n", "", p->sharedCopyEngineCount, p->sharedJpegCount);
         bar(WIDTH_COMPUTE_PROFILES, '-', '+');
     }
-    return NVML_SUCCESS;
 }
 
 static int list_compute_profiles(struct gpus *gpus, const struct request *request)
@@ -474,15 +478,8 @@ static int list_compute_profiles(struct gpus *gpus, const struct request *reques
         "      Instance                       ID     Free/Total     SM       DEC   ENC   OFA",
         "        ID                                                          CE    JPEG", NULL
     };
-    struct found found;
-    int status = find_instances(gpus, request, &found);
 
-    if (status == 0)
-        head(WIDTH_COMPUTE_PROFILES, lines);
-    for (unsigned int i = 0; i < found.count; i++)
-        show_compute_profiles(&found.items[i], request);
-    free(found.items);
-    return status;
+    return show_instances(gpus, request, WIDTH_COMPUTE_PROFILES, lines, show_compute_profiles);
 }
 
 static int create_all_computes(struct gpus *gpus, const struct request *request)

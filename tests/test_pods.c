@@ -61,6 +61,7 @@ static void test_ids(void)
         { "nvidia5/vgpu3", "1 GPU-b" },
         { "nvidia6/gi1", "2 MIG-one" },
         { "nvidia6/gi1/vgpu0", "2 MIG-one" },
+        { "gpu-5", "1 GPU-b" },
         { "GPU-d", "No such device" },
         { "3", "No such device" },
         { "-1", "No such device" },
@@ -75,6 +76,10 @@ static void test_ids(void)
         { "nvidia5x", "No such device" },
         { "nvidia6/gi9", "No such device" },
         { "nvidia6/gi1x", "No such device" },
+        { "gpu-", "No such device" },
+        { "gpu-7", "No such device" },
+        { "gpu-5x", "No such device" },
+        { "gpu-6-mig-1g5gb-0", "No such device" },
         { "/dev/sda", "No such device" },
     };
     char longest[300];
@@ -284,7 +289,8 @@ static void test_trouble(void)
 
 /* --- what the kubelet says ------------------------------------------------------------------- */
 
-static const char *const patterns[] = { "nvidia.com/gpu", "nvidia.com/mig-*", NULL };
+static const char *const patterns[] = { "nvidia.com/gpu", "nvidia.com/mig-*", "gpu.nvidia.com",
+                                        NULL };
 
 /* "ns/pod/container=id,id " for each claim, or the sentence. */
 static const char *decoded(const void *bytes, size_t length)
@@ -317,8 +323,13 @@ static void test_decoding(void)
                                      V1__CONTAINER_DEVICES__INIT };
     V1__ContainerDevices *pointers[] = { &lists[0], &lists[1], &lists[2] };
     V1__ContainerResources containers[] = { V1__CONTAINER_RESOURCES__INIT,
+                                            V1__CONTAINER_RESOURCES__INIT,
                                             V1__CONTAINER_RESOURCES__INIT };
-    V1__ContainerResources *container_pointers[] = { &containers[0], &containers[1] };
+    V1__ContainerResources *container_pointers[] = { &containers[0], &containers[1],
+                                                     &containers[2] };
+    V1__ClaimResource claimed[] = { V1__CLAIM_RESOURCE__INIT, V1__CLAIM_RESOURCE__INIT };
+    V1__ClaimResource *claimed_pointers[] = { &claimed[0], &claimed[1] };
+    V1__DynamicResource dynamic = V1__DYNAMIC_RESOURCE__INIT, *dynamics[] = { &dynamic };
     V1__PodResources pod = V1__POD_RESOURCES__INIT, *pods[] = { &pod };
     V1__ListPodResourcesResponse response = V1__LIST_POD_RESOURCES_RESPONSE__INIT;
     uint8_t bytes[512];
@@ -336,17 +347,28 @@ static void test_decoding(void)
     containers[0].name = (char *)"main";
     containers[0].devices = pointers;
     containers[0].n_devices = 3;
-    containers[1].name = (char *)"idle";
+    containers[1].name = (char *)"claims";
     containers[1].devices = &pointers[2];
     containers[1].n_devices = 1;
+    claimed[0].driver_name = (char *)"net.example.com";
+    claimed[0].device_name = (char *)"eth1";
+    claimed[1].driver_name = (char *)"gpu.nvidia.com";
+    claimed[1].device_name = (char *)"gpu-4";
+    dynamic.claim_resources = claimed_pointers;
+    dynamic.n_claim_resources = 2;
+    containers[1].dynamic_resources = dynamics;
+    containers[1].n_dynamic_resources = 1;
+    containers[2].name = (char *)"idle";
+    containers[2].devices = &pointers[2];
+    containers[2].n_devices = 1;
     pod.namespace_ = (char *)"ns";
     pod.name = (char *)"pod";
     pod.containers = container_pointers;
-    pod.n_containers = 2;
+    pod.n_containers = 3;
     response.pod_resources = pods;
     response.n_pod_resources = 1;
     length = v1__list_pod_resources_response__pack(&response, bytes);
-    is_str(decoded(bytes, length), "ns/pod/main=GPU-a,GPU-b,MIG-one ",
+    is_str(decoded(bytes, length), "ns/pod/main=GPU-a,GPU-b,MIG-one ns/pod/claims=gpu-4 ",
            "a container's GPUs, whatever resource they come by, and nothing else");
     is_str(decoded("", 0), "", "no pods");
     is_str(decoded("\xff\xff", 2), "the kubelet's answer is not a list of pods (2 bytes)",
@@ -366,7 +388,8 @@ static void test_decoding(void)
             decoded(bytes, length);
             bytes[n] ^= (uint8_t)(1 << bit);
         }
-    is_str(decoded(bytes, length), "ns/pod/main=GPU-a,GPU-b,MIG-one ", "and goes on");
+    is_str(decoded(bytes, length), "ns/pod/main=GPU-a,GPU-b,MIG-one ns/pod/claims=gpu-4 ",
+           "and goes on");
 }
 
 static void test_frames(void)

@@ -75,6 +75,8 @@ static int by_minor(const struct inventory *inventory, const char *id, struct de
     int minor, gi, end = 0, all = 0;
     bool instance = sscanf(id, "nvidia%d%n/gi%d%n", &minor, &end, &gi, &all) == 2;
 
+    if (!end)
+        sscanf(id, "gpu-%d%n", &minor, &end);
     if (!end || id[instance ? all : end])
         return -ENODEV;
     for (size_t i = 0; i < inventory->count; i++) {
@@ -96,15 +98,30 @@ static int by_index(const struct inventory *inventory, const char *id, struct de
     return 0;
 }
 
-static const struct {
-    const char *prefix;
-    int (*find)(const struct inventory *inventory, const char *id, struct device *found);
-} ways[] = {
-    { "GPU-", by_uuid },
-    { "MIG-", by_mig_uuid },
-    { "nvidia", by_minor },
-    { "", by_index },
-};
+typedef int finder(const struct inventory *inventory, const char *id, struct device *found);
+
+static finder *way_of(const char *id)
+{
+    static const struct {
+        const char *prefix;
+        finder *find;
+    } ways[] = {
+        { "GPU-", by_uuid },
+        { "MIG-", by_mig_uuid },
+        { "nvidia", by_minor },
+        { "gpu-", by_minor },
+    };
+
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        if (begins(id, ways[i].prefix))
+            return ways[i].find;
+    return by_index;
+}
+
+bool device_is_minor(const char *id)
+{
+    return way_of(id) == by_minor;
+}
 
 int device_find(const struct inventory *inventory, const char *id, struct device *found)
 {
@@ -120,10 +137,7 @@ int device_find(const struct inventory *inventory, const char *id, struct device
         if (replica)
             *replica = '\0';
     }
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-        if (begins(bare, ways[i].prefix))
-            return ways[i].find(inventory, bare, found);
-    return -ENODEV;
+    return way_of(bare)(inventory, bare, found);
 }
 
 static int compare(const struct device *a, const struct device *b)

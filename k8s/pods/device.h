@@ -7,6 +7,7 @@
  *     nvidia0               Google's plugin: a minor number
  *     nvidia0/gi1           … and a GPU instance of it
  *     nvidia0/vgpu2         … and a replica of it
+ *     gpu-0                 NVIDIA's driver of dynamic resources: a minor number
  *
  * Pure: the inventory is somebody else's to read.
  *
@@ -50,6 +51,9 @@ struct device_set {
     struct device *items;
     size_t count;
 };
+
+/* Whether the id has a minor number: only then must the inventory have them. */
+bool device_is_minor(const char *id);
 
 /* 0, or -ENODEV when there is none of that id. */
 int device_find(const struct inventory *inventory, const char *id, struct device *found);

@@ -18,6 +18,7 @@ typedef V1__ListPodResourcesResponse response_pb;
 typedef V1__PodResources pod_pb;
 typedef V1__ContainerResources container_pb;
 typedef V1__ContainerDevices devices_pb;
+typedef V1__DynamicResource dynamic_pb;
 
 static bool is_wanted(resource_patterns resources, const char *name)
 {
@@ -27,6 +28,7 @@ static bool is_wanted(resource_patterns resources, const char *name)
     return false;
 }
 
+/* At most so many. */
 static size_t count_ids(const container_pb *c, resource_patterns resources)
 {
     size_t count = 0;
@@ -34,6 +36,8 @@ static size_t count_ids(const container_pb *c, resource_patterns resources)
     for (size_t i = 0; i < c->n_devices; i++)
         if (is_wanted(resources, c->devices[i]->resource_name))
             count += c->devices[i]->n_device_ids;
+    for (size_t i = 0; i < c->n_dynamic_resources; i++)
+        count += c->dynamic_resources[i]->n_claim_resources;
     return count;
 }
 
@@ -52,24 +56,52 @@ static const char *keep(struct arena *arena, const char *text)
     return arena_strndup(arena, text, strlen(text));
 }
 
+static int take_id(struct claim *claim, const char *id, struct arena *arena)
+{
+    const char *kept = keep(arena, id);
+
+    if (!kept)
+        return -ENOMEM;
+    claim->ids[claim->id_count++] = kept;
+    return 0;
+}
+
+/* From a device plugin: a resource and its devices. */
+static int take_devices(struct claim *claim, const devices_pb *d, resource_patterns resources,
+                        struct arena *arena)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < d->n_device_ids && is_wanted(resources, d->resource_name); i++)
+        r = take_id(claim, d->device_ids[i], arena);
+    return r;
+}
+
+/* From a driver of dynamic resources: its name stands for the resource. */
+static int take_dynamic(struct claim *claim, const dynamic_pb *d, resource_patterns resources,
+                        struct arena *arena)
+{
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < d->n_claim_resources; i++)
+        if (is_wanted(resources, d->claim_resources[i]->driver_name))
+            r = take_id(claim, d->claim_resources[i]->device_name, arena);
+    return r;
+}
+
 static int take_ids(struct claim *claim, const container_pb *c, resource_patterns resources,
                     struct arena *arena)
 {
+    int r = 0;
+
     claim->ids = arena_alloc(arena, (count_ids(c, resources) + 1) * sizeof(*claim->ids));
     if (!claim->ids)
         return -ENOMEM;
-    for (size_t i = 0; i < c->n_devices; i++) {
-        const devices_pb *d = c->devices[i];
-
-        for (size_t k = 0; k < d->n_device_ids && is_wanted(resources, d->resource_name); k++) {
-            const char *id = keep(arena, d->device_ids[k]);
-
-            if (!id)
-                return -ENOMEM;
-            claim->ids[claim->id_count++] = id;
-        }
-    }
-    return 0;
+    for (size_t i = 0; r == 0 && i < c->n_devices; i++)
+        r = take_devices(claim, c->devices[i], resources, arena);
+    for (size_t i = 0; r == 0 && i < c->n_dynamic_resources; i++)
+        r = take_dynamic(claim, c->dynamic_resources[i], resources, arena);
+    return r;
 }
 
 static int take_container(struct claim_list *claims, const pod_pb *pod, const container_pb *c,

@@ -111,7 +111,7 @@ static bool need_minors(const struct claim_list *claims)
 {
     for (size_t i = 0; i < claims->count; i++)
         for (size_t k = 0; k < claims->items[i].id_count; k++)
-            if (!strncmp(claims->items[i].ids[k], "nvidia", 6))
+            if (device_is_minor(claims->items[i].ids[k]))
                 return true;
     return false;
 }

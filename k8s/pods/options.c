@@ -23,9 +23,9 @@ enum { EXIT_USAGE = 64 /* as in sysexits.h */ };
 #define SHORTEST_NS (100 * NS_PER_MS)
 #define LONGEST_NS (3600 * NS_PER_S)
 
-/* NVIDIA's plugin: GPUs, MIG devices of strategy `mixed`, and both when they are shared and renamed. */
+/* NVIDIA's plugin: GPUs, MIG devices of strategy `mixed`, and both when they are shared and renamed; its DRA driver. */
 static const char *const default_resources[] = { "nvidia.com/gpu", "nvidia.com/gpu.shared",
-                                                 "nvidia.com/mig-*" };
+                                                 "nvidia.com/mig-*", "gpu.nvidia.com" };
 
 static const char help[] =
     "usage: fakegpu-pods [OPTION …]\n\n"
@@ -39,8 +39,8 @@ static const char help[] =
     "      --activity TEXT     what a pod does unless it says so itself: percent of what it was given,\n"
     "                          or anything that the file 'activity' of a workload takes; '' for nothing (100)\n"
     "      --memory TEXT       the same for 'memory', on each GPU (1GiB)\n"
-    "      --resource PATTERN  which resources are GPUs, instead of nvidia.com/gpu, nvidia.com/gpu.shared and\n"
-    "                          nvidia.com/mig-*; can be given several times\n"
+    "      --resource PATTERN  which resources and drivers of claims are GPUs, instead of nvidia.com/gpu,\n"
+    "                          nvidia.com/gpu.shared, nvidia.com/mig-* and gpu.nvidia.com; several times\n"
     "      --once              look once; exit code 1 when something could not be done\n"
     "      --dry-run           look once, print what would be done and do nothing\n"
     "      --on-exit WHAT      workloads at SIGTERM: keep or remove (keep)\n"

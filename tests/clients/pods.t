@@ -54,10 +54,14 @@ kubelet_says '{"pod_resources": [
        "topology": {"nodes": [{"ID": 1}]}}],
      "dynamic_resources": [{"claim_name": "claim", "claim_namespace": "ml",
        "claim_resources": [{"driver_name": "example.com", "pool_name": "p", "device_name": "d"}]}]},
+    {"name": "claims", "dynamic_resources": [{"claim_name": "gpu", "claim_namespace": "ml",
+       "claim_resources": [{"driver_name": "gpu.nvidia.com", "pool_name": "node", "device_name": "gpu-2",
+         "cdi_devices": [{"name": "k8s.gpu.nvidia.com/device=gpu-2"}]}]}]},
     {"name": "side", "devices": [{"resource_name": "nvidia.com/gpu", "device_ids": ["2"]}]}]}]}'
 ok $? 'a node with pods' || diag "$(cat "$said")"
-look >/dev/null; ok $? 'is understood'
-is "$(on 0)$(on 1)$(on 2)" 'ml/train-0/main=100 ml/train-0/main=100 ml/train-0/side=100 ' 'each container on its GPUs'
+told=$(look); ok $? 'is understood' || diag "$told"
+is "$(on 0)$(on 1)$(on 2)" 'ml/train-0/main=100 ml/train-0/main=100 ml/train-0/claims=50 ml/train-0/side=50 ' \
+    'each container on its GPUs, by device plugin or by claim'
 
 # More than one frame and more than a window of HTTP/2.
 kubelet_says "$("$PYTHON" -c '

@@ -93,8 +93,8 @@ def pod_faults(thing, maps):
 
 
 def workload(name):
-    return next(thing for _, thing in load("k8s/base/*.yaml") + load("k8s/components/*/*.yaml")
-                if thing["kind"] == "DaemonSet" and thing["metadata"]["name"] == name)
+    return next(thing for _, thing in load("k8s/base/*.yaml") + load("k8s/components/*/*.yaml") + load("k8s/examples/*.yaml")
+                if thing["kind"] in WORKLOADS and thing["metadata"]["name"] == name)
 
 
 def container_of(thing, name):

@@ -237,6 +237,19 @@ mount /run/fakegpufs/driver/usr/lib64/libnvidia-ml.so.$version /usr/lib64/libnvi
 is "$(grep -c 'mount [^ ]* /run/fakegpufs' "$dir/spec")" 0 'but not what they read'
 is "$(awk '$1 == "hook" { print $2 }' "$dir/spec" | sort -u)" /usr/bin/nvidia-ctk "and runs a program of NVIDIA's on the node"
 
+# --- MIG ------------------------------------------------------------------------------------------
+
+put "$mnt/gpus/0/control/mig_mode" on
+put "$mnt/gpus/0/mig/instances" 'create 3g.20gb'
+plugin_up
+wait_for listed nvidia.com/gpu 4
+ok $? 'a GPU in MIG mode is listed as a whole'
+container_kill "$plugin" TERM
+plugin_up '{"env": ["MIG_STRATEGY=mixed"]}'
+wait_for container_is_gone "$plugin"
+like "$(cat "$dir/plugin.log")" 'missing MIG GPU instance capability path' \
+    'its devices need the /proc/driver of the node, which the mount cannot give'
+
 # --- feature discovery ----------------------------------------------------------------------------
 
 driver_killed

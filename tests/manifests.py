@@ -5,7 +5,7 @@
     command FILE KIND        the command of an object's only container, a word in a line
     probe WORKLOAD CONTAINER PROBE   a probe's command, a word in a line, or its path
     container WORKLOAD CONTAINER NODE   a container as container_write (tests/container.sh) takes it; NODE is the directory
-                             that stands for the node's root
+                             that stands for the node's root, NODE/volumes has what is not of the node
 
 Kubernetes' own types are a matter of tests/clients/manifests.t.
 
@@ -25,7 +25,7 @@ ROOT = {("fakegpufs", "driver"), ("fakegpufs", "pods"), ("gpu-off-the-bus", "sce
         ("gpu-feature-discovery", "discovery")}
 TOKENS = {"gpu-labeller"}
 HOST_PATHS = {"/run/fakegpufs", "/var/lib/kubelet/pod-resources", "/var/lib/kubelet/device-plugins",
-              "/etc/kubernetes/node-feature-discovery/features.d"}
+              "/etc/kubernetes/node-feature-discovery/features.d", "/var/run/cdi"}
 VERBS = {"nodes": ["get", "patch"]}
 
 
@@ -92,8 +92,12 @@ def pod_faults(thing, maps):
             yield f"{container['name']} {fault}"
 
 
+def everything():
+    return load("k8s/base/*.yaml") + load("k8s/components/*/*.yaml") + load("k8s/examples/*.yaml")
+
+
 def workload(name):
-    return next(thing for _, thing in load("k8s/base/*.yaml") + load("k8s/components/*/*.yaml") + load("k8s/examples/*.yaml")
+    return next(thing for _, thing in everything()
                 if thing["kind"] in WORKLOADS and thing["metadata"]["name"] == name)
 
 
@@ -108,7 +112,8 @@ def described(thing, name, node):
     """What a runtime is told of a container. What only a node knows, a field of the pod, is left out."""
     pod, container = pod_of(thing)["spec"], container_of(thing, name)
     user = {**pod.get("securityContext", {}), **container["securityContext"]}
-    sources = {volume["name"]: volume["hostPath"]["path"] for volume in pod["volumes"] if "hostPath" in volume}
+    sources = {volume["name"]: volume.get("hostPath", {"path": "/volumes/" + volume["name"]})["path"]
+               for volume in pod["volumes"]}
     return {
         "args": container["command"] + container.get("args", []),
         "uid": user.get("runAsUser", 0),
@@ -122,11 +127,11 @@ def described(thing, name, node):
 
 def faults():
     base = load("k8s/base/*.yaml") + load("k8s/components/*/*.yaml")
-    everything = base + load("k8s/examples/*.yaml")
-    maps = {thing["metadata"]["name"] for _, thing in everything if thing["kind"] == "ConfigMap"}
+    things = everything()
+    maps = {thing["metadata"]["name"] for _, thing in things if thing["kind"] == "ConfigMap"}
     maps |= {entry["name"] for entry in yaml.safe_load(open("k8s/observability/kustomization.yaml"))["configMapGenerator"]}
     listed = yaml.safe_load(open("k8s/base/kustomization.yaml"))["resources"]
-    for name, thing in everything:
+    for name, thing in things:
         where = f"{name}: {thing['kind']} {thing['metadata']['name']}"
         cluster = thing["kind"] in ("Namespace", "ClusterRole", "ClusterRoleBinding")
         if name.startswith("k8s/base") and name.split("/")[-1] not in listed:
@@ -156,7 +161,7 @@ def main():
     if what == "faults":
         print("\n".join(faults()), end="")
     elif what == "text":
-        print(next(thing["data"][rest[1]] for _, thing in load("k8s/base/*.yaml") + load("k8s/examples/*.yaml")
+        print(next(thing["data"][rest[1]] for _, thing in everything()
                    if (thing["kind"], thing["metadata"]["name"]) == ("ConfigMap", rest[0])), end="")
     elif what == "command":
         thing = next(thing for _, thing in load(rest[0]) if thing["kind"] == rest[1])

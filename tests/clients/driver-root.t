@@ -20,12 +20,15 @@ manifests() {
 
 # --- a node ---------------------------------------------------------------------------------------
 
-# Its root; what is mounted in it comes to containers, as on a node.
+# Its root; what is mounted in it comes to containers, as on a node. Nothing in /run can be executed on many of them.
 node=$dir/node
 features=$node/etc/kubernetes/node-feature-discovery/features.d
-mkdir -p "$node/run/fakegpufs/driver" "$node/var/lib/kubelet" "$node/var/run/cdi" "$features"
-mount --bind "$node" "$node" && mount --make-rprivate "$node" && mount --make-rshared "$node" ||
+mkdir -p "$node/run" "$node/var/lib/kubelet" "$node/var/run/cdi" "$node/volumes/"{script,unused} "$features"
+manifests text nvidia-device-plugin start >"$node/volumes/script/start"
+mount --bind "$node" "$node" && mount --make-rprivate "$node" &&
+    mount -t tmpfs -o mode=755,nosuid,nodev,noexec node "$node/run" && mount --make-rshared "$node" ||
     bail 'cannot make a shared mount'
+mkdir -p "$node/run/fakegpufs/driver"
 mnt=$node/run/fakegpufs/driver
 plugins=$node/var/lib/kubelet/device-plugins
 echo '{gpus: {count: 4}}' >"$dir/config.yaml"
@@ -46,11 +49,11 @@ driver_killed() {
 
 # The image: the two programs, a shell with its tools, and the libraries that they load.
 image=$dir/image
-mkdir -p "$image/"{bin,usr/bin,dev,proc,sys,run/fakegpufs,var/run/cdi,var/lib/kubelet/device-plugins} \
-    "$image/etc/kubernetes/node-feature-discovery/features.d"
+mkdir -p "$image/"{bin,usr/bin,dev,proc,sys,node/cdi,run/fakegpufs,var/run/cdi,var/lib/kubelet/device-plugins} \
+    "$image/etc/"{nvidia-device-plugin,kubernetes/node-feature-discovery/features.d}
 cp "$bin/nvidia-device-plugin" "$bin/gpu-feature-discovery" "$image/usr/bin/"
 cp "$dir/busybox/bin/busybox" "$image/bin/"
-for tool in sh ln sleep; do
+for tool in sh cat cp ln mkdir mv sleep uname; do
     ln -s busybox "$image/bin/$tool"
 done
 ldd "$image"/usr/bin/* | awk '$2 == "=>" && $3 ~ /^\// { print $3 } $1 ~ /^\/.*[^:]$/ { print $1 }' | sort -u |
@@ -125,28 +128,65 @@ done
 
 first=$(identity 1 uuid) second=$(identity 3 uuid)
 tell "allocate nvidia.com/gpu $first $second" | sort >"$dir/allocated"
-is "$(cat "$dir/allocated")" "env NVIDIA_VISIBLE_DEVICES=$first,$second
+is "$(cat "$dir/allocated")" "$(printf 'cdi k8s.device-plugin.nvidia.com/gpu=%s\n' "$first" "$second" | sort)
+env NVIDIA_VISIBLE_DEVICES=$first,$second
 $(for name in nvidia-modeset nvidia-uvm nvidia-uvm-tools nvidia1 nvidia3 nvidiactl; do
     echo "node /run/fakegpufs/driver/dev/$name /dev/$name rw"
-done)" 'an allocation is the UUIDs, the device nodes of the GPUs and those that all share, and nothing else'
+done)" 'an allocation is the UUIDs, CDI devices, the device nodes of the GPUs and those that all share'
 
-# pod JSON: runs a pod as the example Job has it, with what was allocated.
-pod() {
-    local given
-    given=$(bounded "$PYTHON" -c '
+# given JSON: what was allocated, for a container; paths on the node are those of this one.
+given() {
+    bounded "$PYTHON" -c '
 import json, sys
 words = [line.split() for line in open(sys.argv[1])]
 more = json.loads(sys.argv[3])
-more["env"] = [word[1] for word in words if word[0] == "env"] + more.get("env", [])
+more["env"] = [word[1] for word in words if word[0] == "env"]
 more["devices"] = {word[2]: sys.argv[2] + word[1] for word in words if word[0] == "node"}
-print(json.dumps(more))' "$dir/allocated" "$node" "$1")
-    container_write "$dir/pod" "$image" "$(describe train trainer "$given")"
+print(json.dumps(more))' "$dir/allocated" "$node" "$1"
+}
+
+# A runtime that does not know CDI: the pod has the volume that the example Job has.
+pod() {
+    container_write "$dir/pod" "$image" "$(describe train trainer "$(given "{\"args\": $1}")")"
     container_run "$dir/pod" "pod-$$-$((++serial))" 2>&1
 }
-is "$(pod '{"args": ["/run/fakegpufs/driver/usr/bin/nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]}')" \
-    "$first"$'\n'"$second" 'nvidia-smi of the mount shows a pod these GPUs'
-is "$(pod '{"args": ["/bin/busybox", "sh", "-c", "cd /dev; busybox ls -1 | busybox grep nvidia | busybox xargs"]}')" \
-    'nvidia-modeset nvidia-uvm nvidia-uvm-tools nvidia1 nvidia3 nvidiactl' 'it has their device nodes'
+list='"--query-gpu=uuid", "--format=csv,noheader"'
+is "$(pod "[\"/run/fakegpufs/driver/usr/bin/nvidia-smi\", $list]")" "$first"$'\n'"$second" \
+    'a pod with the volume of the examples: nvidia-smi of the mount shows it these GPUs'
+nodes='["/bin/busybox", "sh", "-c", "cd /dev; busybox ls -1 | busybox grep nvidia | busybox xargs"]'
+is "$(pod "$nodes")" 'nvidia-modeset nvidia-uvm nvidia-uvm-tools nvidia1 nvidia3 nvidiactl' 'it has their device nodes'
+
+# A runtime that does: a pod of any image, without a volume.
+mkdir "$dir/cdi"
+sed "s|\"hostPath\": \"|&$node|" "$node/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json" >"$dir/cdi/gpu.json"
+is "$(ls "$node/var/run/cdi")" k8s.device-plugin.nvidia.com-gpu.json 'there is one CDI specification, called as the plugin would'
+cp -a "$image" "$dir/any"
+rm -r "$dir/any/run/fakegpufs" "$dir/any/usr/bin/"*
+cp "$bin/walk" "$dir/any/usr/bin/"
+# cdi_pod NAME ARGS: describes it in $dir/NAME.
+cdi_pod() {
+    local devices
+    container_write "$dir/$1" "$dir/any" "$(given "{\"args\": $2, \"uid\": 12345}")"
+    mapfile -t devices < <(sed -n 's/^cdi //p' "$dir/allocated")
+    client cdi "$dir/cdi" "$dir/$1" "${devices[@]}"
+}
+cdi_pod pod "[\"/usr/bin/nvidia-smi\", $list]"
+ok $? 'it is one for the package that runtimes use'
+is "$(container_run "$dir/pod" "pod-$$-$((++serial))" 2>&1)" "$first"$'\n'"$second" \
+    'a pod without a volume: nvidia-smi shows it these GPUs'
+cdi_pod pod '["/usr/bin/walk"]'
+is "$(container_run "$dir/pod" "pod-$$-$((++serial))" 2>&1 | sed -n 's/^gpus\/.\/identity\/uuid=//p')" \
+    "$first"$'\n'"$second" 'so does the library to a program that looks where libraries are'
+cdi_pod pod "$nodes"
+is "$(container_run "$dir/pod" "pod-$$-$((++serial))" 2>&1)" \
+    'nvidia-modeset nvidia-uvm nvidia-uvm-tools nvidia1 nvidia3 nvidiactl' 'it has the device nodes'
+cdi_pod lasting '["/bin/busybox", "sleep", "100000"]'
+output=$dir/lasting.log container_start "$dir/lasting" "lasting-$$"
+# lasting_sees: what a pod sees that is there all the time.
+lasting_sees() {
+    container_exec "lasting-$$" /usr/bin/nvidia-smi --query-gpu=uuid --format=csv,noheader
+}
+is "$(lasting_sees)" "$first"$'\n'"$second" 'one that lasts sees them'
 
 # --- a GPU that fails -----------------------------------------------------------------------------
 
@@ -180,6 +220,7 @@ probe livenessProbe
 is $? 0 'its successor passes it'
 is "$(healthy)" "$(uuids 0 1 2 3)" 'the plugin has the GPUs of the next one, which are called the same'
 is "$(diff "$dir/before" "$said")" '' 'and told the kubelet nothing'
+is "$(lasting_sees)" "$first"$'\n'"$second" 'a pod that was there before sees those of the next driver'
 wait_for fails 3
 ok $? 'an Xid of the next driver makes its GPU unhealthy, and only that one'
 put "$mnt/gpus/3/control/fault" recover
@@ -207,21 +248,21 @@ container_kill "$plugin" TERM
 
 # allocated_with STRATEGY: what a pod gets then, sorted; nodes by name.
 allocated_with() {
-    plugin_up "{\"env\": [\"DEVICE_LIST_STRATEGY=$1\"],
-        \"mounts\": [[\"$node/var/run/cdi\", \"/var/run/cdi\", \"bind\", \"rw\"]]}"
+    plugin_up "{\"env\": [\"DEVICE_LIST_STRATEGY=$1\"]}"
     wait_for listed nvidia.com/gpu 4 || diag "$(tail -n 3 "$dir/plugin.log")"
     tell "allocate nvidia.com/gpu $first" | sed "s|nvidia-device-plugin_[-0-9a-f]*|ID|; s|$first|UUID|" | sort >"$dir/allocated"
     container_kill "$plugin" TERM
     grep -v '^node ' "$dir/allocated"
 }
+is "$(allocated_with envvar)" 'env NVIDIA_VISIBLE_DEVICES=UUID' 'envvar: the name of the GPU'
 is "$(allocated_with volume-mounts)" 'env NVIDIA_VISIBLE_DEVICES=/var/run/nvidia-container-devices
 mount /dev/null /var/run/nvidia-container-devices/UUID' 'volume-mounts: a file with the name of the GPU'
 is "$(allocated_with cdi-annotations)" 'annotation cdi.k8s.io/ID=k8s.device-plugin.nvidia.com/gpu=UUID' \
     'cdi-annotations: an annotation'
 is "$(allocated_with cdi-cri)" 'cdi k8s.device-plugin.nvidia.com/gpu=UUID' 'cdi-cri: a CDI device'
 is "$(grep -c ^node "$dir/allocated")" 0 'and no device nodes'
-# The specification that makes something of it.
-bounded "$PYTHON" - "$node/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json" >"$dir/spec" <<'PYTHON'
+# The plugin's own specification, which ours stands in for.
+bounded "$PYTHON" - "$node/volumes/unused/k8s.device-plugin.nvidia.com-gpu.json" >"$dir/spec" <<'PYTHON'
 import json, sys
 edits = json.load(open(sys.argv[1]))["containerEdits"]
 for mount in edits["mounts"]:
@@ -233,7 +274,7 @@ version=$(identity 0 driver_version)
 is "$(grep ^mount "$dir/spec" | grep -E 'libnvidia-ml|nvidia-smi' | sort)" \
     "mount /run/fakegpufs/driver/usr/bin/nvidia-smi /usr/bin/nvidia-smi
 mount /run/fakegpufs/driver/usr/lib64/libnvidia-ml.so.$version /usr/lib64/libnvidia-ml.so.$version" \
-    'its specification mounts the library and nvidia-smi'
+    'its own specification mounts the library and nvidia-smi'
 is "$(grep -c 'mount [^ ]* /run/fakegpufs' "$dir/spec")" 0 'but not what they read'
 is "$(awk '$1 == "hook" { print $2 }' "$dir/spec" | sort -u)" /usr/bin/nvidia-ctk "and runs a program of NVIDIA's on the node"
 
@@ -243,7 +284,8 @@ put "$mnt/gpus/0/control/mig_mode" on
 put "$mnt/gpus/0/mig/instances" 'create 3g.20gb'
 plugin_up
 wait_for listed nvidia.com/gpu 4
-ok $? 'a GPU in MIG mode is listed as a whole'
+ok $? 'a GPU in MIG mode is listed as a whole' || diag "$(tail -n 3 "$dir/plugin.log")"
+is "$(tell "allocate nvidia.com/gpu $first" | grep -c ^cdi)" 0 'and there are no CDI devices'
 container_kill "$plugin" TERM
 plugin_up '{"env": ["MIG_STRATEGY=mixed"]}'
 wait_for container_is_gone "$plugin"

@@ -15,7 +15,7 @@ kinds() {
     client manifests check <"$1" | sort | uniq -c | xargs
 }
 
-common='1 ClusterRole 1 ClusterRoleBinding 3 ConfigMap 4 DaemonSet 1 Namespace 4 NetworkPolicy 1 Service 1 ServiceAccount'
+common='1 ClusterRole 1 ClusterRoleBinding 4 ConfigMap 4 DaemonSet 1 Namespace 4 NetworkPolicy 1 Service 1 ServiceAccount'
 for overlay in generic kind k3s; do
     client manifests kustomize "$k8s/overlays/$overlay" >"$dir/$overlay.yaml" 2>"$dir/log"
     ok $? "kustomize builds $overlay" || diag "$(cat "$dir/log")"
@@ -26,7 +26,7 @@ for overlay in generic kind k3s; do
     ok $? 'Helm renders the chart' || diag "$(cat "$dir/log")"
     is "$(client manifests same "$dir/$overlay.yaml" "$dir/chart.yaml" 2>&1)" '' 'with the same objects'
 done
-is "$(client manifests same "$dir/generic.yaml" "$dir/kind.yaml" 2>&1 | tail -n 1)" '16 objects' \
+is "$(client manifests same "$dir/generic.yaml" "$dir/kind.yaml" 2>&1 | tail -n 1)" '17 objects' \
     'overlays differ, and that would be seen'
 
 # What is not there by itself: a component for kustomize, a value for Helm.
@@ -43,20 +43,30 @@ echo '{serviceMonitor: true, featureDiscovery: {enabled: true}}' >"$dir/values.y
 client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
 is "$(client manifests same "$dir/operator.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
 
-# An image that is elsewhere: said once for kustomize, by name, and for Helm.
+# An image that is elsewhere, and pods that are given less: for kustomize, and for Helm.
 cat >"$dir/operator/kustomization.yaml" <<'END'
 resources: [k8s/overlays/generic]
 images: [{name: nvidia/k8s-device-plugin, newName: registry.test/nvidia/plugin, newTag: v9.9.9}]
+patches:
+  - patch: |
+      apiVersion: apps/v1
+      kind: DaemonSet
+      metadata: {name: nvidia-device-plugin, namespace: gpu-monitoring}
+      spec:
+        template:
+          spec:
+            containers: [{name: plugin, env: [{name: DEVICE_LIST_STRATEGY, value: envvar}]}]
 END
 client manifests kustomize "$dir/operator" >"$dir/elsewhere.yaml" 2>"$dir/log"
 is "$(grep -c 'image: registry.test/nvidia/plugin:v9.9.9$' "$dir/elsewhere.yaml")" 1 'its image can be elsewhere'
-echo '{devicePlugin: {image: "registry.test/nvidia/plugin:v9.9.9"}}' >"$dir/values.yaml"
+is "$(grep -A 1 'DEVICE_LIST_STRATEGY$' "$dir/elsewhere.yaml" | tail -n 1 | xargs)" 'value: envvar' 'and its strategy another'
+echo '{devicePlugin: {image: "registry.test/nvidia/plugin:v9.9.9", deviceListStrategy: envvar}}' >"$dir/values.yaml"
 client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
 is "$(client manifests same "$dir/elsewhere.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
 echo '{devicePlugin: {enabled: false}}' >"$dir/values.yaml"
 client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
-is "$(client manifests same "$dir/generic.yaml" "$dir/chart.yaml" 2>&1 | grep -c "is not in $dir/chart.yaml")" 2 \
-    'without the device plugin the chart has two objects less'
+is "$(client manifests same "$dir/generic.yaml" "$dir/chart.yaml" 2>&1 | grep -c "is not in $dir/chart.yaml")" 3 \
+    'without the device plugin the chart has three objects less'
 
 # What is deployed is what the tests run.
 version=$(awk -F '\t' '$2 == "github.com/NVIDIA/k8s-device-plugin" { print $3 }' "$tests/clients/versions")

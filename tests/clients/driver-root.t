@@ -41,6 +41,7 @@ driver_up() {
 driver_killed() {
     local worker
     worker=$(worker_of)
+    mount_deaths+=$(grep -E 'the worker|ERROR: |WARNING: |runtime error' "$dir/log")
     kill -KILL "$mount_pid" "$worker"
     wait_gone "$mount_pid"
     wait_gone "$worker"
@@ -294,27 +295,36 @@ like "$(cat "$dir/plugin.log")" 'missing MIG GPU instance capability path' \
 
 # --- feature discovery ----------------------------------------------------------------------------
 
+# discovery_up [VALUE]: starts it, as $discovery. As every container it has the /sys of its node.
+discovery_up() {
+    discovery=discovery-$$-$((++serial))
+    container_write "$dir/$discovery" "$image" "$(describe gpu-feature-discovery discovery "{
+        \"env\": [${1-}], \"mounts\": [[\"/sys\", \"/sys\", \"rbind\", \"rprivate\", \"ro\"]]}")"
+    output=$dir/discovery.log container_start "$dir/$discovery" "$discovery"
+}
 driver_killed
-# As every container it has the /sys of its node.
-container_write "$dir/gfd-$$" "$image" \
-    "$(describe gpu-feature-discovery discovery '{"mounts": [["/sys", "/sys", "rbind", "rprivate", "ro"]]}')"
-output=$dir/gfd.log container_start "$dir/gfd-$$" "gfd-$$"
+discovery_up
 driver_up
 wait_for test -s "$features/gfd"
-ok $? 'the feature discovery waits for the driver and writes its file' || diag "$(tail -n 5 "$dir/gfd.log")"
+ok $? 'the feature discovery waits for the driver and writes its file' || diag "$(tail -n 5 "$dir/discovery.log")"
 mapfile -t words < <(manifests probe gpu-feature-discovery discovery readinessProbe)
-container_exec "gfd-$$" "${words[@]}" >/dev/null
+container_exec "$discovery" "${words[@]}" >/dev/null
 is $? 0 'then it is ready'
 # What it has besides, and what it cannot know in a container, is in the manual.
 is "$(grep -vE '^nvidia.com/(gfd.timestamp|gpu.machine)=' "$features/gfd" | sort)" \
     "$(grep -vxE 'nvidia.com/(gpu.present=true|mig.strategy=none)' "$mnt/k8s/labels" |
         sed 's/^nvidia.com\/gpu.mode=.*/nvidia.com\/gpu.mode=unknown/' | sort)" \
     'with the labels of the mount, all but the mode'
-container_kill "gfd-$$" TERM
+container_kill "$discovery" TERM
 is "$(ls "$features")" '' 'its file goes with it'
+discovery_up '"GFD_SLEEP_INTERVAL=1s"'
+wait_for test -s "$features/gfd"
+driver_killed
+wait_for container_is_gone "$discovery"
+ok $? 'without a driver it ends' || diag "$(tail -n 5 "$dir/discovery.log")"
+is "$(ls "$features")" '' 'without its file, too'
 
 exec 9>&-
 stop_background
-mount_down
-is "$mount_deaths" '' 'no worker died'
+is "$mount_deaths" '' 'no worker died by itself'
 tap_done

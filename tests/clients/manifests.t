@@ -46,7 +46,7 @@ is "$(client manifests same "$dir/operator.yaml" "$dir/chart.yaml" 2>&1)" '' 'fr
 # An image that is elsewhere, and pods that are given less: for kustomize, and for Helm.
 cat >"$dir/operator/kustomization.yaml" <<'END'
 resources: [k8s/overlays/generic]
-images: [{name: nvidia/k8s-device-plugin, newName: registry.test/nvidia/plugin, newTag: v9.9.9}]
+images: [{name: nvidia/k8s-device-plugin, newName: elsewhere/nvidia/plugin, newTag: v9.9.9}]
 patches:
   - patch: |
       apiVersion: apps/v1
@@ -58,9 +58,9 @@ patches:
             containers: [{name: plugin, env: [{name: DEVICE_LIST_STRATEGY, value: envvar}]}]
 END
 client manifests kustomize "$dir/operator" >"$dir/elsewhere.yaml" 2>"$dir/log"
-is "$(grep -c 'image: registry.test/nvidia/plugin:v9.9.9$' "$dir/elsewhere.yaml")" 1 'its image can be elsewhere'
+is "$(grep -c 'image: elsewhere/nvidia/plugin:v9.9.9$' "$dir/elsewhere.yaml")" 1 'its image can be elsewhere'
 is "$(grep -A 1 'DEVICE_LIST_STRATEGY$' "$dir/elsewhere.yaml" | tail -n 1 | xargs)" 'value: envvar' 'and its strategy another'
-echo '{devicePlugin: {image: "registry.test/nvidia/plugin:v9.9.9", deviceListStrategy: envvar}}' >"$dir/values.yaml"
+echo '{devicePlugin: {image: "elsewhere/nvidia/plugin:v9.9.9", deviceListStrategy: envvar}}' >"$dir/values.yaml"
 client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
 is "$(client manifests same "$dir/elsewhere.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
 echo '{devicePlugin: {enabled: false}}' >"$dir/values.yaml"

@@ -25,7 +25,7 @@ cat <<'EOF'
 
 | what is wrong | answer |
 | --- | --- |
-| no mount, or its daemon is gone | `DRIVER_NOT_LOADED`; noticed within half a second, at once by who waits for events, and over when it is back: handles and event sets stay good |
+| no mount, or its daemon is gone | `DRIVER_NOT_LOADED`; noticed within half a second, and over when it is back: handles and event sets stay good. Who waits for events waits for the daemon, too, and is told only when none was there in all its time |
 | a worker of the daemon dies | nothing: its successor answers |
 | the mount is of another version | `LIB_RM_VERSION_MISMATCH` |
 | the GPU fell off the bus, or is no longer configured | `GPU_IS_LOST`, for this GPU only |

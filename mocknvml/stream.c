@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 512, LOOK_AROUND_MS = 1000 };
+enum { LINE_BYTES = 512, LOOK_AROUND_MS = 1000, AWAY_MS = 100 };
 
 /* Takes the next whole line out of the text; false when there is none. */
 static bool take_line(struct stream *s, char *line, size_t size)
@@ -143,7 +143,10 @@ static void lose(struct stream *s)
     s->fd = -1;
 }
 
-/* One look, on the mount that is there now. *fd is what to poll when nothing is there yet. */
+/*
+ * One look, on the mount that is there now: 0, -EAGAIN when nothing matched, -ENOTCONN when there is none. *fd is what to
+ * poll then, or -1.
+ */
 static int look_now(struct stream *s, stream_match *match, void *argument, int *fd)
 {
     nvmlReturn_t opened = NVML_SUCCESS;
@@ -156,29 +159,43 @@ static int look_now(struct stream *s, stream_match *match, void *argument, int *
     if (s->fd < 0)
         opened = start(s);
     result = opened == NVML_SUCCESS ? look(s, match, argument) : -ENOTCONN;
-    if (result < 0 && result != -EAGAIN)
+    if (result < 0 && result != -EAGAIN) {
         lose(s);
+        result = -ENOTCONN;
+    }
     *fd = s->fd;
     pthread_mutex_unlock(&s->lock);
-    return result == -ENODEV ? -ENOTCONN : result;
+    return result;
+}
+
+/* Until there may be something to look at, or the time is over. Without a mount there is nothing to poll. */
+static int wait_more(int fd, int64_t left_ms)
+{
+    struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+    int64_t most_ms = fd < 0 ? AWAY_MS : LOOK_AROUND_MS;
+
+    return poll(&poll_fd, 1, (int)(left_ms < most_ms ? left_ms : most_ms)) < 0 && errno != EINTR
+               ? -errno
+               : 0;
 }
 
 nvmlReturn_t stream_wait(struct stream *s, unsigned int timeout_ms, stream_match *match,
                          void *argument)
 {
     int64_t until = monotonic_ms() + timeout_ms;
+    bool was_there = false;
 
     for (;;) {
-        struct pollfd poll_fd = { .events = POLLIN };
-        int result = look_now(s, match, argument, &poll_fd.fd);
+        int fd, result = look_now(s, match, argument, &fd);
         int64_t left = until - monotonic_ms();
 
-        if (result != -EAGAIN)
-            return nvml_error(result);
+        was_there |= result == -EAGAIN;
+        if (result == 0)
+            return NVML_SUCCESS;
         if (left <= 0)
-            return NVML_ERROR_TIMEOUT;
-        if (poll(&poll_fd, 1, left < LOOK_AROUND_MS ? (int)left : LOOK_AROUND_MS) < 0 &&
-            errno != EINTR)
-            return nvml_error(-errno);
+            return was_there ? NVML_ERROR_TIMEOUT : nvml_error(result);
+        result = wait_more(fd, left);
+        if (result < 0)
+            return nvml_error(result);
     }
 }

@@ -34,8 +34,9 @@ void stream_after_fork(struct stream *s);
 typedef bool stream_match(void *argument, const char *line);
 
 /*
- * Until a line matches; the timeout is in ms. NVML_ERROR_TIMEOUT; NVML_ERROR_DRIVER_NOT_LOADED at once when the
- * daemon goes away, and then the next call looks for the one that is there.
+ * Until a line matches; the timeout is in ms. Who waits also waits for a daemon that is replaced, and goes on with
+ * the next one: NVML_ERROR_TIMEOUT. NVML_ERROR_DRIVER_NOT_LOADED when none was there in all that time. So a program
+ * that calls again after an error, as device plugins do, does not turn in circles.
  */
 nvmlReturn_t stream_wait(struct stream *s, unsigned int timeout_ms, stream_match *match,
                          void *argument);

@@ -4,12 +4,15 @@
     text NAME KEY            an entry of a ConfigMap
     command FILE KIND        the command of an object's only container, a word in a line
     probe WORKLOAD CONTAINER PROBE   a probe's command, a word in a line, or its path
+    container WORKLOAD CONTAINER NODE   a container as container_write (tests/container.sh) takes it; NODE is the directory
+                             that stands for the node's root, NODE/volumes has what is not of the node
 
 Kubernetes' own types are a matter of tests/clients/manifests.t.
 
 SPDX-License-Identifier: Apache-2.0
 """
 import glob
+import json
 import re
 import sys
 
@@ -18,9 +21,11 @@ import yaml
 WORKLOADS = ("DaemonSet", "Deployment", "Job", "CronJob")
 # Who may what: everything that is not here is a fault.
 PRIVILEGED = {("fakegpufs", "driver")}
-ROOT = {("fakegpufs", "driver"), ("fakegpufs", "pods"), ("gpu-off-the-bus", "scenario")}
+ROOT = {("fakegpufs", "driver"), ("fakegpufs", "pods"), ("gpu-off-the-bus", "scenario"), ("nvidia-device-plugin", "plugin"),
+        ("gpu-feature-discovery", "discovery")}
 TOKENS = {"gpu-labeller"}
-HOST_PATHS = {"/run/fakegpufs", "/var/lib/kubelet/pod-resources"}
+HOST_PATHS = {"/run/fakegpufs", "/var/lib/kubelet/pod-resources", "/var/lib/kubelet/device-plugins",
+              "/etc/kubernetes/node-feature-discovery/features.d", "/var/run/cdi"}
 VERBS = {"nodes": ["get", "patch"]}
 
 
@@ -49,7 +54,7 @@ def container_faults(name, pod, container):
         yield "is root"
     if not {"cpu", "memory"} <= container["resources"]["requests"].keys() or "memory" not in container["resources"]["limits"]:
         yield "has no requests or no limit"
-    if not re.fullmatch(r"[\w./-]+:[\d.]+", container["image"]):
+    if not re.fullmatch(r"[\w./-]+:v?[\d.]+", container["image"]):
         yield f"has an image without a version: {container['image']}"
     volumes = {volume["name"] for volume in pod["volumes"]}
     for mount in container["volumeMounts"]:
@@ -87,13 +92,46 @@ def pod_faults(thing, maps):
             yield f"{container['name']} {fault}"
 
 
+def everything():
+    return load("k8s/base/*.yaml") + load("k8s/components/*/*.yaml") + load("k8s/examples/*.yaml")
+
+
+def workload(name):
+    return next(thing for _, thing in everything()
+                if thing["kind"] in WORKLOADS and thing["metadata"]["name"] == name)
+
+
+def container_of(thing, name):
+    return next(c for c in pod_of(thing)["spec"]["containers"] if c["name"] == name)
+
+
+PROPAGATION = {None: "rprivate", "HostToContainer": "rslave", "Bidirectional": "rshared"}
+
+
+def described(thing, name, node):
+    """What a runtime is told of a container. What only a node knows, a field of the pod, is left out."""
+    pod, container = pod_of(thing)["spec"], container_of(thing, name)
+    user = {**pod.get("securityContext", {}), **container["securityContext"]}
+    sources = {volume["name"]: volume.get("hostPath", {"path": "/volumes/" + volume["name"]})["path"]
+               for volume in pod["volumes"]}
+    return {
+        "args": container["command"] + container.get("args", []),
+        "uid": user.get("runAsUser", 0),
+        "env": [f"{entry['name']}={entry['value']}" for entry in container.get("env", []) if "value" in entry],
+        "mounts": [[node + sources[mount["name"]], mount["mountPath"], "rbind", PROPAGATION[mount.get("mountPropagation")],
+                    "ro" if mount.get("readOnly") else "rw"] for mount in container["volumeMounts"]],
+        "propagation": "rslave",
+        "readonly": user.get("readOnlyRootFilesystem", False),
+    }
+
+
 def faults():
     base = load("k8s/base/*.yaml") + load("k8s/components/*/*.yaml")
-    everything = base + load("k8s/examples/*.yaml")
-    maps = {thing["metadata"]["name"] for _, thing in everything if thing["kind"] == "ConfigMap"}
+    things = everything()
+    maps = {thing["metadata"]["name"] for _, thing in things if thing["kind"] == "ConfigMap"}
     maps |= {entry["name"] for entry in yaml.safe_load(open("k8s/observability/kustomization.yaml"))["configMapGenerator"]}
     listed = yaml.safe_load(open("k8s/base/kustomization.yaml"))["resources"]
-    for name, thing in everything:
+    for name, thing in things:
         where = f"{name}: {thing['kind']} {thing['metadata']['name']}"
         cluster = thing["kind"] in ("Namespace", "ClusterRole", "ClusterRoleBinding")
         if name.startswith("k8s/base") and name.split("/")[-1] not in listed:
@@ -123,17 +161,16 @@ def main():
     if what == "faults":
         print("\n".join(faults()), end="")
     elif what == "text":
-        print(next(thing["data"][rest[1]] for _, thing in load("k8s/base/*.yaml") + load("k8s/examples/*.yaml")
+        print(next(thing["data"][rest[1]] for _, thing in everything()
                    if (thing["kind"], thing["metadata"]["name"]) == ("ConfigMap", rest[0])), end="")
     elif what == "command":
         thing = next(thing for _, thing in load(rest[0]) if thing["kind"] == rest[1])
         print("\n".join(pod_of(thing)["spec"]["containers"][0]["command"]))
     elif what == "probe":
-        thing = next(thing for _, thing in load("k8s/base/*.yaml")
-                     if thing["kind"] == "DaemonSet" and thing["metadata"]["name"] == rest[0])
-        container = next(c for c in pod_of(thing)["spec"]["containers"] if c["name"] == rest[1])
-        probe = container[rest[2]]
+        probe = container_of(workload(rest[0]), rest[1])[rest[2]]
         print("\n".join(probe["exec"]["command"]) if "exec" in probe else probe["httpGet"]["path"])
+    elif what == "container":
+        print(json.dumps(described(workload(rest[0]), rest[1], rest[2])))
     else:
         sys.exit(f"no check {what}")
 

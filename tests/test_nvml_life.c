@@ -374,6 +374,9 @@ static void daemon_goes(const char *config)
     unsigned int mw;
     char name[96];
     pid_t worker = worker_now();
+    pthread_t waiter;
+    void *waited;
+    int64_t since;
 
     CALL(nvmlEventSetCreate)(&set);
     CALL(nvmlDeviceRegisterEvents)(gpu, nvmlEventTypeXidCriticalError, set);
@@ -390,10 +393,22 @@ static void daemon_goes(const char *config)
            "for texts, too");
     is_int(CALL(nvmlDeviceSetPersistenceMode)(gpu, NVML_FEATURE_ENABLED),
            NVML_ERROR_DRIVER_NOT_LOADED, "and setters");
-    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 30000), NVML_ERROR_DRIVER_NOT_LOADED,
-           "who waits is told at once");
+    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 0), NVML_ERROR_DRIVER_NOT_LOADED,
+           "who does not wait for events is told at once");
+    since = now_ms();
+    is_int(CALL(nvmlEventSetWait_v2)(set, &data, 300), NVML_ERROR_DRIVER_NOT_LOADED,
+           "who waits for them is told");
+    ok(now_ms() - since >= 300, "when its time is over");
+    pthread_create(&waiter, NULL, wait_one, set);
     mounted_up("--dev", "null", "--config", config);
     ok(WAIT_UNTIL(CALL(nvmlDeviceGetPowerUsage)(gpu, &mw) == NVML_SUCCESS), "it is back");
+    /* No telling when the waiter has found it: what came before is not for it. */
+    ok(WAIT_UNTIL(file_put("gpus/1/control/fault", "xid 13") == 0 &&
+                  pthread_tryjoin_np(waiter, &waited) == 0),
+       "who waited all the time is woken");
+    is_int((int64_t)(uintptr_t)waited, 13, "by an event of the next daemon");
+    while (CALL(nvmlEventSetWait_v2)(set, &data, 0) == NVML_SUCCESS)
+        ;
     is_int(CALL(nvmlDeviceGetName)(gpu, name, sizeof(name)), NVML_SUCCESS, "with its name");
     is_int(CALL(nvmlEventSetWait_v2)(set, &data, 0), NVML_ERROR_TIMEOUT, "and its events");
     file_put("gpus/1/control/fault", "xid 79");

@@ -13,17 +13,17 @@ here=$(cd "${0%/*}" && pwd)
 out=${1:-$here}
 mkdir -p "$out/templates" "$out/files"
 
-# with_values: standard input with values in their places.
+# with_values [IMAGE]: standard input with values in their places. IMAGE is the value of images that are not ours.
 with_values() {
-    awk '
+    awk -v others="${1:-}" '
         function indent() { match($0, /^ */); return substr($0, 1, RLENGTH) }
         /^ +image: / {
             name = $2
             sub(/:.*/, "", name)
-            value = name == "fakegpufs" ? "driver" : name == "fakegpu-pods" ? "pods" : \
-                name == "fakegpu-exporter" ? "exporter" : "labeller"
-            print indent() "image: {{ .Values.images." value " }}"
-            if (value != "labeller")
+            value = name == "fakegpufs" ? "images.driver" : name == "fakegpu-pods" ? "images.pods" : \
+                name == "fakegpu-exporter" ? "images.exporter" : others
+            print indent() "image: {{ .Values." value " }}"
+            if (value != others)
                 print indent() "{{- with .Values.pullPolicy }}\n" indent() "imagePullPolicy: {{ . }}\n" indent() "{{- end }}"
             next
         }
@@ -32,18 +32,29 @@ with_values() {
             print indent() "{{- with .Values.tolerations }}\n" indent() "tolerations: {{ toJson . }}\n" indent() "{{- end }}"
             next
         }
+        /name: DEVICE_LIST_STRATEGY,/ {
+            print indent() "- {name: DEVICE_LIST_STRATEGY, value: {{ toJson .Values.devicePlugin.deviceListStrategy }}}"
+            next
+        }
         /^  node.yaml: / { print "  node.yaml: {{ toJson .Values.node }}"; exit }
         { print }'
 }
 
 for manifest in "$here"/../base/*.yaml; do
-    [[ $manifest == */kustomization.yaml ]] || with_values <"$manifest" >"$out/templates/${manifest##*/}"
+    [[ $manifest == */kustomization.yaml ]] || with_values images.labeller <"$manifest" >"$out/templates/${manifest##*/}"
 done
-{
-    echo '{{- if .Values.serviceMonitor }}'
-    cat "$here/../components/service-monitor/service-monitor.yaml"
-    echo '{{- end }}'
-} >"$out/templates/service-monitor.yaml"
+
+# component NAME VALUE [IMAGE]: what there is when VALUE is true.
+component() {
+    {
+        echo "{{- if .Values.$2 }}"
+        with_values "${3:-}" <"$here/../components/$1/$1.yaml"
+        echo '{{- end }}'
+    } >"$out/templates/$1.yaml"
+}
+component service-monitor serviceMonitor
+component device-plugin devicePlugin.enabled devicePlugin.image
+component gpu-feature-discovery featureDiscovery.enabled featureDiscovery.image
 cp "$here/../observability/counters.csv" "$out/files/"
 cat >"$out/templates/counters.yaml" <<'END'
 # The counters that alerts and dashboards need, for the exporters.

@@ -15,7 +15,7 @@ kinds() {
     client manifests check <"$1" | sort | uniq -c | xargs
 }
 
-common='1 ClusterRole 1 ClusterRoleBinding 3 ConfigMap 3 DaemonSet 1 Namespace 3 NetworkPolicy 1 Service 1 ServiceAccount'
+common='1 ClusterRole 1 ClusterRoleBinding 4 ConfigMap 4 DaemonSet 1 Namespace 4 NetworkPolicy 1 Service 1 ServiceAccount'
 for overlay in generic kind k3s; do
     client manifests kustomize "$k8s/overlays/$overlay" >"$dir/$overlay.yaml" 2>"$dir/log"
     ok $? "kustomize builds $overlay" || diag "$(cat "$dir/log")"
@@ -26,22 +26,52 @@ for overlay in generic kind k3s; do
     ok $? 'Helm renders the chart' || diag "$(cat "$dir/log")"
     is "$(client manifests same "$dir/$overlay.yaml" "$dir/chart.yaml" 2>&1)" '' 'with the same objects'
 done
-is "$(client manifests same "$dir/generic.yaml" "$dir/kind.yaml" 2>&1 | tail -n 1)" '14 objects' \
+is "$(client manifests same "$dir/generic.yaml" "$dir/kind.yaml" 2>&1 | tail -n 1)" '17 objects' \
     'overlays differ, and that would be seen'
 
-# With the operator: a component for kustomize, a value for Helm.
+# What is not there by itself: a component for kustomize, a value for Helm.
 mkdir "$dir/operator"
 cp -r "$k8s" "$dir/operator/k8s"
 cat >"$dir/operator/kustomization.yaml" <<'END'
 resources: [k8s/overlays/generic]
-components: [k8s/components/service-monitor]
+components: [k8s/components/service-monitor, k8s/components/gpu-feature-discovery]
 END
 client manifests kustomize "$dir/operator" >"$dir/operator.yaml" 2>"$dir/log"
-is "$(kinds "$dir/operator.yaml" 2>&1)" "$common 1 ServiceMonitor" 'a ServiceMonitor is one for the operator' ||
-    diag "$(cat "$dir/log")"
-echo 'serviceMonitor: true' >"$dir/values.yaml"
+is "$(kinds "$dir/operator.yaml" 2>&1)" "${common/4 DaemonSet 1 Namespace 4/5 DaemonSet 1 Namespace 5} 1 ServiceMonitor" \
+    'a ServiceMonitor is one for the operator; the feature discovery is a DaemonSet' || diag "$(cat "$dir/log")"
+echo '{serviceMonitor: true, featureDiscovery: {enabled: true}}' >"$dir/values.yaml"
 client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
 is "$(client manifests same "$dir/operator.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
+
+# An image that is elsewhere, and pods that are given less: for kustomize, and for Helm.
+cat >"$dir/operator/kustomization.yaml" <<'END'
+resources: [k8s/overlays/generic]
+images: [{name: nvidia/k8s-device-plugin, newName: elsewhere/nvidia/plugin, newTag: v9.9.9}]
+patches:
+  - patch: |
+      apiVersion: apps/v1
+      kind: DaemonSet
+      metadata: {name: nvidia-device-plugin, namespace: gpu-monitoring}
+      spec:
+        template:
+          spec:
+            containers: [{name: plugin, env: [{name: DEVICE_LIST_STRATEGY, value: envvar}]}]
+END
+client manifests kustomize "$dir/operator" >"$dir/elsewhere.yaml" 2>"$dir/log"
+is "$(grep -c 'image: elsewhere/nvidia/plugin:v9.9.9$' "$dir/elsewhere.yaml")" 1 'its image can be elsewhere'
+is "$(grep -A 1 'DEVICE_LIST_STRATEGY$' "$dir/elsewhere.yaml" | tail -n 1 | xargs)" 'value: envvar' 'and its strategy another'
+echo '{devicePlugin: {image: "elsewhere/nvidia/plugin:v9.9.9", deviceListStrategy: envvar}}' >"$dir/values.yaml"
+client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
+is "$(client manifests same "$dir/elsewhere.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
+echo '{devicePlugin: {enabled: false}}' >"$dir/values.yaml"
+client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
+is "$(client manifests same "$dir/generic.yaml" "$dir/chart.yaml" 2>&1 | grep -c "is not in $dir/chart.yaml")" 3 \
+    'without the device plugin the chart has three objects less'
+
+# What is deployed is what the tests run.
+version=$(awk -F '\t' '$2 == "github.com/NVIDIA/k8s-device-plugin" { print $3 }' "$tests/clients/versions")
+is "$(grep -rhoE 'image: nvidia/k8s-device-plugin:.*' "$k8s" | sort -u)" "image: nvidia/k8s-device-plugin:$version" \
+    "NVIDIA's image has the version that is tested"
 
 for example in "$k8s"/examples/*.yaml; do
     [[ $example == */adapter-values.yaml ]] && continue

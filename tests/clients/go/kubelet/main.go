@@ -11,7 +11,8 @@
 //
 // Commands come on standard input; the answer to one ends with `done` or `refused SENTENCE`:
 //
-//	allocate RESOURCE ID…       env NAME=VALUE, node HOST CONTAINER PERMISSIONS, cdi NAME
+//	allocate RESOURCE ID…       env NAME=VALUE, node HOST CONTAINER PERMISSIONS, mount HOST CONTAINER,
+//	                            annotation NAME=VALUE, cdi NAME
 //	prefer RESOURCE COUNT       preferred ID…    of all healthy ones
 //
 // It ends with its standard input.
@@ -106,6 +107,12 @@ func (k *kubelet) allocate(plugin api.DevicePluginClient, ids []string) error {
 		}
 		for _, d := range c.Devices {
 			fmt.Println("node", d.HostPath, d.ContainerPath, d.Permissions)
+		}
+		for _, m := range c.Mounts {
+			fmt.Println("mount", m.HostPath, m.ContainerPath)
+		}
+		for name, value := range c.Annotations {
+			fmt.Printf("annotation %s=%s\n", name, value)
 		}
 		for _, d := range c.CdiDevices {
 			fmt.Println("cdi", d.Name)

@@ -35,6 +35,7 @@ FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c fusefs/cli/*.c))
 NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 EXPORTER_SRCS := $(sort $(wildcard exporter/*.c))
 SMI_SRCS    := $(sort $(wildcard mocknvml/smi/*.c))
+K8S_SRCS    := $(sort $(wildcard k8s/common/*.c))
 PODS_SRCS   := $(sort $(wildcard k8s/pods/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
@@ -79,15 +80,17 @@ PODS_PROTO  := $(BUILD)/k8s/pods/podresources.pb-c
 PODS_OBJS   := $(if $(PODS_READY),$(call objects,$(PODS_SRCS)) $(PODS_PROTO).o)
 PODS_MAIN   := $(BUILD)/k8s/pods/fakegpu-pods.o
 LIBPODS     := $(BUILD)/libpods.a
-PODS        := $(if $(PODS_READY),$(BUILD)/fakegpu-pods)
-PROGRAMS    += $(PODS)
-TEST_SRCS   := $(if $(PODS_READY),$(TEST_SRCS),$(filter-out tests/test_pods.c,$(TEST_SRCS)))
+# What programs for Kubernetes share.
+K8S_OBJS    := $(if $(PODS_READY),$(call objects,$(K8S_SRCS)))
+LIBK8S      := $(BUILD)/libk8s.a
+PROGRAMS    += $(if $(PODS_READY),$(BUILD)/fakegpu-pods)
+TEST_SRCS   := $(filter-out $(if $(PODS_READY),,tests/test_pods.c),$(TEST_SRCS))
 # Container images: an OCI layout of them, their layers unpacked, and what is installed in them.
 IMAGE       := $(BUILD)/image
 ROOTS       := $(BUILD)/image.root
 STAGE       := $(BUILD)/image.stage
 TAP         := $(BUILD)/tests/tap.o
-OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(SMI_OBJS) $(PODS_OBJS) $(TAP) \
+OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(SMI_OBJS) $(K8S_OBJS) $(PODS_OBJS) $(TAP) \
                $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS)) $(PIC_OBJS)
 
 # --- Flags ------------------------------------------------------------------
@@ -147,12 +150,16 @@ $(LIBEXPORTER): $(filter-out $(EXPORTER_MAIN),$(EXPORTER_OBJS)) $(BUILD)/stamp/s
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
-$(BUILD)/fakegpu-pods: $(PODS_MAIN) $(LIBPODS) $(LIBFUSEFS) $(LIBSIM)
+$(BUILD)/fakegpu-pods: $(PODS_MAIN) $(LIBPODS) $(LIBK8S) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(PODS_LIBS)
 
 # The same without its main, for tests.
 $(LIBPODS): $(filter-out $(PODS_MAIN),$(PODS_OBJS)) $(BUILD)/stamp/sources
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+$(LIBK8S): $(K8S_OBJS) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
@@ -224,7 +231,7 @@ $(BUILD)/tests/test_exporter_%: $(BUILD)/tests/test_exporter_%.o $(TAP) $(LIBEXP
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(EXPORTER_LIBS)
 
-$(BUILD)/tests/test_pods: $(BUILD)/tests/test_pods.o $(TAP) $(LIBPODS) $(LIBFUSEFS) $(LIBSIM)
+$(BUILD)/tests/test_pods: $(BUILD)/tests/test_pods.o $(TAP) $(LIBPODS) $(LIBK8S) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS) $(PODS_LIBS)
 
@@ -248,7 +255,7 @@ $(BUILD)/stamp/$(1): FORCE
 	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || echo '$(subst ','\'',$(2))' >$$@
 endef
 $(eval $(call stamp,flags,$(COMPILE) $(PIC_FLAGS) $(LDFLAGS)))
-$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PODS_SRCS) $(PIC_SRCS) $(SMI_SRCS)))
+$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(K8S_SRCS) $(PODS_SRCS) $(PIC_SRCS) $(SMI_SRCS)))
 $(eval $(call stamp,schemas,$(SCHEMAS)))
 
 $(BUILD)/stamp/headers:

@@ -4,6 +4,7 @@
     text NAME KEY            an entry of a ConfigMap
     command FILE KIND        the command of an object's only container, a word in a line
     probe WORKLOAD CONTAINER PROBE   a probe's command, a word in a line, or its path
+    verbs RESOURCE           what may be done with it, in order
 
 Kubernetes' own types are a matter of tests/clients/manifests.t.
 
@@ -22,6 +23,8 @@ ROOT = {("fakegpufs", "driver"), ("fakegpufs", "pods"), ("gpu-off-the-bus", "sce
 TOKENS = {"gpu-labeller"}
 HOST_PATHS = {"/run/fakegpufs", "/var/lib/kubelet/pod-resources"}
 VERBS = {"nodes": ["get", "patch"]}
+# Those that `make image` makes.
+IMAGES = {line.split()[1] for line in open("k8s/image/images") if line.startswith("image ")}
 
 
 def load(pattern):
@@ -51,6 +54,8 @@ def container_faults(name, pod, container):
         yield "has no requests or no limit"
     if not re.fullmatch(r"[\w./-]+:[\d.]+", container["image"]):
         yield f"has an image without a version: {container['image']}"
+    if container["image"].split(":")[0] not in IMAGES:
+        yield f"has an image that is not ours: {container['image']}"
     volumes = {volume["name"] for volume in pod["volumes"]}
     for mount in container["volumeMounts"]:
         if mount["name"] not in volumes:
@@ -134,6 +139,9 @@ def main():
         container = next(c for c in pod_of(thing)["spec"]["containers"] if c["name"] == rest[1])
         probe = container[rest[2]]
         print("\n".join(probe["exec"]["command"]) if "exec" in probe else probe["httpGet"]["path"])
+    elif what == "verbs":
+        rules = [rule for _, thing in load("k8s/base/*.yaml") for rule in thing.get("rules", []) if rest[0] in rule["resources"]]
+        print(*sorted(verb for rule in rules for verb in rule["verbs"]))
     else:
         sys.exit(f"no check {what}")
 

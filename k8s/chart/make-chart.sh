@@ -23,8 +23,7 @@ with_values() {
             value = name == "fakegpufs" ? "driver" : name == "fakegpu-pods" ? "pods" : \
                 name == "fakegpu-exporter" ? "exporter" : "labeller"
             print indent() "image: {{ .Values.images." value " }}"
-            if (value != "labeller")
-                print indent() "{{- with .Values.pullPolicy }}\n" indent() "imagePullPolicy: {{ . }}\n" indent() "{{- end }}"
+            print indent() "{{- with .Values.pullPolicy }}\n" indent() "imagePullPolicy: {{ . }}\n" indent() "{{- end }}"
             next
         }
         /^ +nodeSelector: / {

@@ -6,7 +6,7 @@
     apiserver.py labels DIR                 those that it has, a line each, in order
 
 DIR has the files `token`, the only one that is taken, and `node.json`, the node. Every request is a line of `requests`:
-method, type of its body, body. What else is to happen is in `behave`, read at every request:
+method, type of its body, body; and of `times`, in seconds. What else is to happen is in `behave`, read at every request:
 
     {"status": 403, "message": "no"}    refuses with a Status
     {"raw": "<html>", "status": 200}    these bytes instead of an object
@@ -91,6 +91,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def note(self, body):
         with open(self.folder + "/requests", "a") as f:
             print(self.command, self.headers.get("Content-Type", "-"), body or "-", file=f)
+        with open(self.folder + "/times", "a") as f:
+            print(time.monotonic(), file=f)
 
     def behaviour(self):
         with open(self.folder + "/behave") as f:

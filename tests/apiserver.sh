@@ -10,7 +10,7 @@
 
 labels=$(cd "$BUILD" && pwd)/fakegpu-labels
 api=$dir/api
-api_url=
+api_url=:0 # of any port, until it is up
 api_pid=
 
 # need_api: leaves the script out where there can be none.
@@ -52,7 +52,6 @@ api_up() {
     wait_for test -s "$api/out" || bail 'no API server'
     api_url=https://127.0.0.1:$(head -n 1 "$api/out")
 }
-api_url=:0
 
 api_down() {
     kill -KILL "$api_pid"

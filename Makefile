@@ -35,7 +35,9 @@ FUSEFS_SRCS := $(sort $(wildcard fusefs/*.c fusefs/cli/*.c))
 NVML_SRCS   := $(sort $(wildcard mocknvml/*.c))
 EXPORTER_SRCS := $(sort $(wildcard exporter/*.c))
 SMI_SRCS    := $(sort $(wildcard mocknvml/smi/*.c))
+K8S_SRCS    := $(sort $(wildcard k8s/common/*.c))
 PODS_SRCS   := $(sort $(wildcard k8s/pods/*.c))
+LABELS_SRCS := $(sort $(wildcard k8s/labels/*.c))
 TEST_SRCS   := $(sort $(wildcard tests/test_*.c))
 FUZZ_SRCS   := $(sort $(wildcard tests/fuzz_*.c))
 BENCH_SRCS  := $(sort $(wildcard tests/bench_*.c))
@@ -73,21 +75,27 @@ PIC_SRCS    := $(NVML_SRCS) fusefs/reader.c fusefs/snapshot.c sim/metric.c sim/u
 PIC_OBJS    := $(patsubst %.c,$(BUILD)/pic/%.o,$(PIC_SRCS))
 PAGES       := $(if $(FUSEFS_SRCS),$(BUILD)/pages)
 LIBRARIES   := $(if $(NVML_SRCS),$(LIBNVML) $(BUILD)/libnvidia-ml.so)
-# fakegpu-pods is built where its libraries are; the others do not need them.
+# fakegpu-pods and fakegpu-labels are built where their libraries are; the others do not need them.
 PODS_READY  := $(shell pkg-config --exists libcurl libprotobuf-c 2>/dev/null && command -v protoc-c)
 PODS_PROTO  := $(BUILD)/k8s/pods/podresources.pb-c
 PODS_OBJS   := $(if $(PODS_READY),$(call objects,$(PODS_SRCS)) $(PODS_PROTO).o)
 PODS_MAIN   := $(BUILD)/k8s/pods/fakegpu-pods.o
 LIBPODS     := $(BUILD)/libpods.a
-PODS        := $(if $(PODS_READY),$(BUILD)/fakegpu-pods)
-PROGRAMS    += $(PODS)
-TEST_SRCS   := $(if $(PODS_READY),$(TEST_SRCS),$(filter-out tests/test_pods.c,$(TEST_SRCS)))
+LABELS_READY := $(shell pkg-config --exists libcurl jansson 2>/dev/null && echo yes)
+LABELS_OBJS := $(if $(LABELS_READY),$(call objects,$(LABELS_SRCS)))
+LABELS_MAIN := $(BUILD)/k8s/labels/fakegpu-labels.o
+LIBLABELS   := $(BUILD)/liblabels.a
+# What the two share.
+K8S_OBJS    := $(if $(PODS_READY)$(LABELS_READY),$(call objects,$(K8S_SRCS)))
+LIBK8S      := $(BUILD)/libk8s.a
+PROGRAMS    += $(if $(PODS_READY),$(BUILD)/fakegpu-pods) $(if $(LABELS_READY),$(BUILD)/fakegpu-labels)
+TEST_SRCS   := $(filter-out $(if $(PODS_READY),,tests/test_pods.c) $(if $(LABELS_READY),,tests/test_labels.c),$(TEST_SRCS))
 # Container images: an OCI layout of them, their layers unpacked, and what is installed in them.
 IMAGE       := $(BUILD)/image
 ROOTS       := $(BUILD)/image.root
 STAGE       := $(BUILD)/image.stage
 TAP         := $(BUILD)/tests/tap.o
-OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(SMI_OBJS) $(PODS_OBJS) $(TAP) \
+OBJS        := $(SIM_OBJS) $(FUSEFS_OBJS) $(EXPORTER_OBJS) $(SMI_OBJS) $(K8S_OBJS) $(PODS_OBJS) $(LABELS_OBJS) $(TAP) \
                $(call objects,$(TEST_SRCS) $(FUZZ_SRCS) $(BENCH_SRCS)) $(PIC_OBJS)
 
 # --- Flags ------------------------------------------------------------------
@@ -100,6 +108,7 @@ C_FLAGS   = -std=gnu11 $(WARNINGS) $(if $(filter 1,$(WERROR)),-Werror) -ffp-cont
 LIBS     := -lyaml -lm -lfuse3 -lseccomp -lpthread
 EXPORTER_LIBS := -lyaml -lm -lmicrohttpd -lprotobuf-c -ldeflate -lcrypt -lpthread
 PODS_LIBS := -lcurl -lprotobuf-c
+LABELS_LIBS := -lcurl -ljansson
 
 # Of debugging information only what a backtrace needs: the library is loaded into others.
 PIC_FLAGS = -fPIC -ffunction-sections -fdata-sections $(if $(filter -g%,$(CFLAGS)),-g1)
@@ -114,6 +123,7 @@ Q        := $(if $(filter 1,$(V)),,@)
 .PHONY: all
 all: $(LIBSIM) $(PROGRAMS) $(LIBRARIES) $(PAGES) ## build the programs into $(BUILD) (the default)
 	$(if $(PODS_READY),,@echo "fakegpu-pods is left out: libcurl, libprotobuf-c or protoc-c is not installed; 'make deps' does that")
+	$(if $(LABELS_READY),,@echo "fakegpu-labels is left out: libcurl or jansson is not installed; 'make deps' does that")
 
 $(BUILD)/fakegpufs: $(FUSEFS_MAIN) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
@@ -147,12 +157,24 @@ $(LIBEXPORTER): $(filter-out $(EXPORTER_MAIN),$(EXPORTER_OBJS)) $(BUILD)/stamp/s
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
-$(BUILD)/fakegpu-pods: $(PODS_MAIN) $(LIBPODS) $(LIBFUSEFS) $(LIBSIM)
+$(BUILD)/fakegpu-pods: $(PODS_MAIN) $(LIBPODS) $(LIBK8S) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(PODS_LIBS)
 
 # The same without its main, for tests.
 $(LIBPODS): $(filter-out $(PODS_MAIN),$(PODS_OBJS)) $(BUILD)/stamp/sources
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+$(BUILD)/fakegpu-labels: $(LABELS_MAIN) $(LIBLABELS) $(LIBK8S) $(LIBFUSEFS) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(LABELS_LIBS)
+
+$(LIBLABELS): $(filter-out $(LABELS_MAIN),$(LABELS_OBJS)) $(BUILD)/stamp/sources
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
+
+$(LIBK8S): $(K8S_OBJS) $(BUILD)/stamp/sources
 	$(call say,AR)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
@@ -224,9 +246,13 @@ $(BUILD)/tests/test_exporter_%: $(BUILD)/tests/test_exporter_%.o $(TAP) $(LIBEXP
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(EXPORTER_LIBS)
 
-$(BUILD)/tests/test_pods: $(BUILD)/tests/test_pods.o $(TAP) $(LIBPODS) $(LIBFUSEFS) $(LIBSIM)
+$(BUILD)/tests/test_pods: $(BUILD)/tests/test_pods.o $(TAP) $(LIBPODS) $(LIBK8S) $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
 	$(Q)$(LINK) -o $@ $^ $(LIBS) $(PODS_LIBS)
+
+$(BUILD)/tests/test_labels: $(BUILD)/tests/test_labels.o $(TAP) $(LIBLABELS) $(LIBK8S) $(LIBFUSEFS) $(LIBSIM)
+	$(call say,LINK)
+	$(Q)$(LINK) -o $@ $^ $(LIBS) $(LABELS_LIBS)
 
 $(BUILD)/tests/bench_%: $(BUILD)/tests/bench_%.o $(LIBFUSEFS) $(LIBSIM)
 	$(call say,LINK)
@@ -248,7 +274,7 @@ $(BUILD)/stamp/$(1): FORCE
 	@echo '$(subst ','\'',$(2))' | cmp -s - $$@ || echo '$(subst ','\'',$(2))' >$$@
 endef
 $(eval $(call stamp,flags,$(COMPILE) $(PIC_FLAGS) $(LDFLAGS)))
-$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(PODS_SRCS) $(PIC_SRCS) $(SMI_SRCS)))
+$(eval $(call stamp,sources,$(SIM_SRCS) $(FUSEFS_SRCS) $(EXPORTER_SRCS) $(K8S_SRCS) $(PODS_SRCS) $(LABELS_SRCS) $(PIC_SRCS) $(SMI_SRCS)))
 $(eval $(call stamp,schemas,$(SCHEMAS)))
 
 $(BUILD)/stamp/headers:
@@ -426,7 +452,7 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 # docs/dependencies.md says what each is for.
 BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev \
               libmicrohttpd-dev libdeflate-dev libcrypt-dev \
-              libcurl4-gnutls-dev|libcurl4-openssl-dev libprotobuf-c-dev protobuf-c-compiler
+              libcurl4-gnutls-dev|libcurl4-openssl-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
 TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
               groff-base zsh fish patch curl openssl prometheus python3-prometheus-client \
               python3-protobuf protobuf-compiler python3-grpcio

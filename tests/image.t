@@ -6,6 +6,7 @@
 
 . "${0%/*}/tap.sh"
 . "${0%/*}/mount.sh" # for $dir and `sanitized`
+. "${0%/*}/apiserver.sh"
 
 build=$(cd "$BUILD" && pwd)
 layout=$build/image
@@ -68,7 +69,7 @@ is "$(awk '$1 == "image" { $1 = ""; $4 = ""; print }' <<<"$report" | sed 's/^ //
 is "$(awk '/^FROM scratch AS/ { name = $4 } name && $1 == "USER" { user = $2 }
            name && $1 == "ENTRYPOINT" { gsub(/[],"[]/, ""); $1 = ""; print name " " user $0 }' k8s/Dockerfile | sort)" \
     "$(as_said $images | sort)" 'the Dockerfile makes the same'
-is "$(awk '$2 == "fakegpu-exporter" { print $3 }' $images)" 65532 'the exporter is not root'
+is "$(awk '$2 ~ /^fakegpu-(exporter|labels)$/ { print $3 }' $images | xargs)" '65532 65532' 'who only reads the mount is not root'
 
 # --- how large -----------------------------------------------------------------
 
@@ -101,11 +102,11 @@ is "$(find "$roots" -type f \( -perm /6000 -o -perm -o+w \))" '' 'no file gives 
 is "$(find "$roots" -name sh -o -name bash -o -name 'dpkg*' -o -name 'apt*')" '' 'there is no shell'
 is "$(find "$roots" -name '*.so*' -o -path '*/bin/*' | xargs -r file 2>/dev/null | grep -c 'not stripped')" 0 'all is stripped'
 mkdir "$dir/root"
-for layer in base pods; do
+for layer in base curl; do
     [[ ! -d $roots/$layer ]] || cp -a "$roots/$layer/." "$dir/root"
 done
 is "$(ls "$dir/root/usr/bin" | tr '\n' ' ')" \
-    "$(cd "$build" && ls -d fakegpufs fakegpu-exporter fakegpu-pods nvidia-smi 2>/dev/null | sort | tr '\n' ' ')" \
+    "$(cd "$build" && ls -d fakegpufs fakegpu-exporter fakegpu-labels fakegpu-pods nvidia-smi 2>/dev/null | sort | tr '\n' ' ')" \
     'every program that was built is there'
 if ((EUID == 0)); then
     mount --bind /proc "$dir/root/proc"
@@ -116,6 +117,17 @@ if ((EUID == 0)); then
     done
 else
     skip 1 'only root can change the root'
+fi
+# TLS asks for more than libraries in some places: the labeller is to do its work with nothing but the image.
+if ((EUID == 0)) && [[ -x $build/fakegpu-labels ]]; then
+    api_up
+    node_is '{"a": "1", "b": "2"}' '{"fakegpufs.io/labels": "a=1"}'
+    cp "$api/ca.crt" "$api/token" "$dir/root/tmp"
+    bounded env -i "$(command -v chroot)" --userspec=65532:65532 "$dir/root" /usr/bin/fakegpu-labels --node worker-1 \
+        --server "$api_url" --token-file /tmp/token --ca-file /tmp/ca.crt --remove >"$dir/said" 2>&1
+    is "$? $(node_labels)" '0 b=2' 'the labeller takes its label off a node' || diag "$(cat "$dir/said")"
+else
+    skip 1 'only root can change the root, and fakegpu-labels must be there'
 fi
 [[ -e $dir/root/usr/lib/fakegpufs/libnvidia-ml.so.1 ]]; ok $? 'the library is there'
 [[ -s $dir/root/usr/share/doc/fakegpufs/copyright ]]; ok $? 'with the license'

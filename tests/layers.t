@@ -8,7 +8,9 @@
 #     mocknvml/  its own, fusefs/reader.h and the metric registry: sim/metric.h, sim/unit.h
 #     exporter/  the same, the log, and sim's tools: texts, arenas, sentences, YAML and its tables
 #     mocknvml/smi/  nvidia-smi: its own, mocknvml/nvml.h and hold.h, nothing of the library behind it
-#     k8s/       its own, fusefs/reader.h, the log, the registry, and sim's tools: texts, arenas, sentences
+#     k8s/       fusefs/reader.h, the log, the registry, and sim's tools: texts, arenas, sentences
+#     k8s/pods/, k8s/labels/  the programs: each its own and k8s/common, which knows neither. libcurl is for
+#                k8s/common/http.c alone, JSON for k8s/labels/node.c
 #     tests/     anything; nobody includes tests
 #
 # The rules are functions that print what breaks them, one `file:line: text` each. They are run
@@ -100,6 +102,14 @@ rule_smi() {
 
 rule_k8s() {
     includes $(sources k8s) | unless "k8s/.*|fusefs/(reader|log)[.]h|$registry|sim/(arena|text|why)[.]h|<.*>"
+    includes $(sources k8s/common) | unless "k8s/common/.*|fusefs/.*|sim/.*|<.*>"
+    includes $(sources k8s/pods) | unless "k8s/(common|pods)/.*|fusefs/.*|sim/.*|<.*>"
+    includes $(sources k8s/labels) | unless "k8s/(common|labels)/.*|fusefs/.*|sim/.*|<.*>"
+    # A library is behind one file.
+    includes $(sources k8s) | awk '
+        $2 ~ /^<curl\// && $1 !~ /^k8s\/common\/http[.]c:/ || $2 == "<jansson.h>" && $1 !~ /^k8s\/labels\/node[.]c:/ {
+            print $1 ": includes " $2
+        }'
 }
 
 # One world and one metric registry, both in sim/.
@@ -137,7 +147,7 @@ is "$(rule_fusefs)" '' 'fusefs/ knows itself and sim/'
 is "$(rule_reader)" '' 'the reader and the metric registry know no state of sim/'
 is "$(rule_outside)" '' 'mocknvml/ and exporter/ know the reader and the metric registry, and no state'
 is "$(rule_smi)" '' 'nvidia-smi knows the interface alone'
-is "$(rule_k8s)" '' 'k8s/ knows the reader, the metric registry and tools, and no state'
+is "$(rule_k8s)" '' 'k8s/ knows the reader, the metric registry and tools, and no state; its programs know nothing of each other'
 is "$(rule_one_truth)" '' 'the world and the metric registry are defined in sim/ only'
 is "$(rule_deterministic)" '' 'sim/ reads no real clock and no randomness of others'
 is "$(rule_spdx)" '' 'each C file begins with a comment that holds an SPDX line'
@@ -150,7 +160,7 @@ cd "$tree" || bail "no directory '$tree'"
 for rule in sim fusefs reader outside k8s one_truth deterministic spdx; do
     is "$(rule_$rule)" '' "no folders, nothing wrong: $rule"
 done
-mkdir sim fusefs mocknvml exporter k8s tests
+mkdir -p sim fusefs mocknvml exporter k8s/{common,pods,labels} tests
 
 # caught RULE FILE LINE: the rule names FILE when it holds LINE.
 caught() {
@@ -196,6 +206,14 @@ caught  k8s      k8s/a.c      '#include "sim/world.h"'
 caught  k8s      k8s/a.c      '#include "fusefs/node.h"'
 allowed k8s      k8s/a.c      '#include "fusefs/reader.h"'
 allowed k8s      k8s/a.c      '#include "sim/text.h"'
+caught  k8s      k8s/common/a.c '#include "k8s/pods/plan.h"'
+caught  k8s      k8s/pods/a.c '#include "k8s/labels/plan.h"'
+caught  k8s      k8s/labels/a.c '#include "k8s/pods/plan.h"'
+caught  k8s      k8s/labels/server.c '#include <curl/curl.h>'
+caught  k8s      k8s/common/http.c '#include <jansson.h>'
+allowed k8s      k8s/common/http.c '#include <curl/curl.h>'
+allowed k8s      k8s/labels/node.c '#include <jansson.h>'
+allowed k8s      k8s/pods/a.h '#include "k8s/common/mount.h"'
 caught  one_truth fusefs/a.h  'struct world {'
 allowed one_truth fusefs/a.h  'struct world *now;'
 caught  deterministic sim/a.c '    now = clock_gettime(CLOCK_MONOTONIC, &ts);'

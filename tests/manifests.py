@@ -6,6 +6,7 @@
     probe WORKLOAD CONTAINER PROBE   a probe's command, a word in a line, or its path
     container WORKLOAD CONTAINER NODE   a container as container_write (tests/container.sh) takes it; NODE is the directory
                              that stands for the node's root, NODE/volumes has what is not of the node
+    verbs RESOURCE           what may be done with it, in order
 
 Kubernetes' own types are a matter of tests/clients/manifests.t.
 
@@ -27,6 +28,8 @@ TOKENS = {"gpu-labeller"}
 HOST_PATHS = {"/run/fakegpufs", "/var/lib/kubelet/pod-resources", "/var/lib/kubelet/device-plugins",
               "/etc/kubernetes/node-feature-discovery/features.d", "/var/run/cdi"}
 VERBS = {"nodes": ["get", "patch"]}
+# Those that `make image` makes, and NVIDIA's.
+IMAGES = {line.split()[1] for line in open("k8s/image/images") if line.startswith("image ")} | {"nvidia/k8s-device-plugin"}
 
 
 def load(pattern):
@@ -56,6 +59,8 @@ def container_faults(name, pod, container):
         yield "has no requests or no limit"
     if not re.fullmatch(r"[\w./-]+:v?[\d.]+", container["image"]):
         yield f"has an image without a version: {container['image']}"
+    if container["image"].split(":")[0] not in IMAGES:
+        yield f"has an image of others: {container['image']}"
     volumes = {volume["name"] for volume in pod["volumes"]}
     for mount in container["volumeMounts"]:
         if mount["name"] not in volumes:
@@ -171,6 +176,9 @@ def main():
         print("\n".join(probe["exec"]["command"]) if "exec" in probe else probe["httpGet"]["path"])
     elif what == "container":
         print(json.dumps(described(workload(rest[0]), rest[1], rest[2])))
+    elif what == "verbs":
+        rules = [rule for _, thing in load("k8s/base/*.yaml") for rule in thing.get("rules", []) if rest[0] in rule["resources"]]
+        print(*sorted(verb for rule in rules for verb in rule["verbs"]))
     else:
         sys.exit(f"no check {what}")
 

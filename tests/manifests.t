@@ -8,6 +8,8 @@
 . "${0%/*}/tap.sh"
 . "${0%/*}/mount.sh"
 . "${0%/*}/exporter.sh"
+. "${0%/*}/apiserver.sh"
+need_api
 need_mounts
 cd "$tests/.." || bail 'no top directory'
 
@@ -52,34 +54,31 @@ is "$(status "$ready") $(status "$live")" '200 200' 'an exporter with a mount is
 
 # --- the labeller ---------------------------------------------------------------------------------
 
-manifests text gpu-labeller label-node >"$dir/label-node"
-mkdir "$dir/bin"
-cat >"$dir/bin/kubectl" <<'END'
-#!/bin/sh
-echo "$@" >>"$KUBECTL_LOG"
-[ ! -e "$KUBECTL_LOG.refuse" ]
-END
-chmod +x "$dir/bin/kubectl"
-# labeller: starts it in the smallest of shells, with a kubectl that only notes what it is told.
-labeller() {
-    background env PATH="$dir/bin:$PATH" KUBECTL_LOG="$dir/kubectl.log" NODE_NAME=worker-1 FAKEGPUFS_ROOT="$mnt" \
-        DONE="$dir/labelled" INTERVAL=0.1 busybox sh "$dir/label-node"
+token_is first-secret-token
+api_up
+# is_ready: the labeller's probe, in the environment that a pod has; its service account is elsewhere here.
+is_ready() {
+    local words
+    mapfile -t words < <(manifests probe gpu-labeller labeller readinessProbe | here)
+    NODE_NAME=worker-1 KUBERNETES_SERVICE_HOST=127.0.0.1 KUBERNETES_SERVICE_PORT=${api_url##*:} FAKEGPUFS_ROOT=$mnt \
+        bounded "${words[@]}" "${account[@]}" >/dev/null 2>&1
 }
-: >"$dir/kubectl.log"
-touch "$dir/kubectl.log.refuse"
-labeller
-wait_for test -s "$dir/kubectl.log"
-is "$([[ -e $dir/labelled ]] && echo ready)" '' 'a labeller that is refused is not ready'
-rm "$dir/kubectl.log.refuse"
-wait_for test -e "$dir/labelled"
-ok $? 'and asks again until it is not'
-is "$(tail -n 1 "$dir/kubectl.log")" \
-    "label --overwrite node worker-1 nvidia.com/gpu=present $(xargs <"$mnt/k8s/labels")" 'the node has the labels of the mount'
-like "$(tail -n 1 "$dir/kubectl.log")" 'gpu.count=8 .*gpu.product=NVIDIA-A100-SXM4-40GB .*gpu.memory=40960 .*mig.strategy=' \
-    'count, product, memory and MIG strategy'
+is_ready; is $? 1 'a labeller whose node is without labels is not ready'
+api_does '{"status": 403, "message": "no", "verb": "PATCH"}'
+output=$dir/labeller.log background env NODE_NAME=worker-1 KUBERNETES_SERVICE_HOST=127.0.0.1 \
+    KUBERNETES_SERVICE_PORT="${api_url##*:}" FAKEGPUFS_ROOT="$mnt" "$labels" "${account[@]}" --interval 100ms
+wait_for grep -q 'refuses to patch' "$dir/labeller.log"
+is_ready; is $? 1 'nor is one that is refused'
+api_does
+wait_for is_ready; ok $? 'and asks again until it is not'
+is "$(node_labels)" "$( (cat "$mnt/k8s/labels"; echo nvidia.com/gpu=present; echo kubernetes.io/os=linux) | LC_ALL=C sort)" \
+    'the node has the labels of the mount'
+like "$(node_labels | xargs)" 'gpu.count=8 .*gpu.memory=40960 .*gpu.product=NVIDIA-A100-SXM4-40GB .*mig.strategy=' \
+    'count, memory, product and MIG strategy'
 put "$mnt/gpus/3/control/fault" fallen_off_bus
-wait_for eval 'tail -n 1 "$dir/kubectl.log" | grep -q gpu.count=7'
-ok $? 'a GPU that is lost is taken off'
+wait_for node_has nvidia.com/gpu.count=7; ok $? 'a GPU that is lost is taken off'
+verbs=$(manifests verbs nodes)
+is "$(cut -d ' ' -f 1 "$api/requests" | sort -u | tr 'A-Z\n' 'a-z ')" "$verbs " 'it needs what it may, and no more'
 
 # --- the examples ---------------------------------------------------------------------------------
 
@@ -116,14 +115,12 @@ like "$(cat "$mnt/gpus/0/metrics/utilization_gpu_percent")" '^[0-9]+$' 'and GPU 
 
 # --- the driver goes ------------------------------------------------------------------------------
 
-wait_for test -e "$dir/labelled"
+wait_for is_ready
 mount_down
-wait_for eval '[[ ! -e $dir/labelled ]]'
-ok $? 'without a mount the labeller is not ready'
+is_ready; is $? 1 'without a mount the labeller is not ready'
 is "$(status "$ready") $(status "$live")" '503 200' 'and the exporter is not, but alive'
 mount_up --gpus 2
-wait_for eval '[[ $(tail -n 1 "$dir/kubectl.log") == *gpu.count=2* ]]'
-ok $? 'the next mount is labelled again'
+wait_for node_has nvidia.com/gpu.count=2; ok $? 'the next mount is labelled again'
 mount_down
 exporter_down
 is "$mount_deaths$exporter_deaths" '' 'nothing died on the way'

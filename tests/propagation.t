@@ -17,7 +17,7 @@ roots=$(cd "$BUILD" && pwd)/image.root
 [[ -d $roots/base ]] || bail 'there is no image: run make image'
 mkdir "$dir/image"
 cp -a "$roots/base/." "$dir/image"
-[[ ! -d $roots/pods ]] || cp -a "$roots/pods/." "$dir/image"
+[[ ! -d $roots/curl ]] || cp -a "$roots/curl/." "$dir/image"
 mkdir "$dir/image/gpus" "$dir/busybox/gpus"
 
 # The directory that pods share with their node, and the mount point in it.

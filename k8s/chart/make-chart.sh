@@ -21,7 +21,7 @@ with_values() {
             name = $2
             sub(/:.*/, "", name)
             value = name == "fakegpufs" ? "images.driver" : name == "fakegpu-pods" ? "images.pods" : \
-                name == "fakegpu-exporter" ? "images.exporter" : others
+                name == "fakegpu-exporter" ? "images.exporter" : name == "fakegpu-labels" ? "images.labeller" : others
             print indent() "image: {{ .Values." value " }}"
             if (value != others)
                 print indent() "{{- with .Values.pullPolicy }}\n" indent() "imagePullPolicy: {{ . }}\n" indent() "{{- end }}"
@@ -41,7 +41,7 @@ with_values() {
 }
 
 for manifest in "$here"/../base/*.yaml; do
-    [[ $manifest == */kustomization.yaml ]] || with_values images.labeller <"$manifest" >"$out/templates/${manifest##*/}"
+    [[ $manifest == */kustomization.yaml ]] || with_values <"$manifest" >"$out/templates/${manifest##*/}"
 done
 
 # component NAME VALUE [IMAGE]: what there is when VALUE is true.

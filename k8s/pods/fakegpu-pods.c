@@ -6,80 +6,27 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <curl/curl.h>
 #include <errno.h>
 #include <libgen.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "fusefs/log.h"
+#include "k8s/common/signals.h"
 #include "k8s/pods/mirror.h"
 #include "sim/unit.h"
 
-enum {
-    CALL_MS = 10000, /* the kubelet lists what it has in memory: longer is never */
-    RETRY_MS = 500,  /* while something is missing */
-};
+enum { CALL_MS = 10000 /* the kubelet lists what it has in memory: longer is never */ };
 
 struct program {
     struct options o;
     struct mirror mirror;
-    int signals; /* signalfd */
+    struct signals signals;
     int watch;   /* inotify, on the directory of the socket */
     int watched; /* its descriptor there; -1: not yet */
-    bool ending;
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
-
-/* --- signals --------------------------------------------------------------------------------- */
-
-static int catch_signals(void)
-{
-    static const int numbers[] = { SIGTERM, SIGINT, SIGHUP };
-    sigset_t set;
-
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        sigaddset(&set, numbers[i]);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-/* SIGHUP does nothing but wake: the next look comes at once. */
-static bool take_signals(struct program *p)
-{
-    struct signalfd_siginfo info;
-    bool taken = false;
-
-    while (read(p->signals, &info, sizeof(info)) == sizeof(info)) {
-        taken = true;
-        p->ending |= info.ssi_signo != SIGHUP;
-    }
-    return taken;
-}
-
-static bool is_interrupted(void *context)
-{
-    struct program *p = context;
-
-    take_signals(p);
-    return p->ending;
-}
 
 /* --- the socket ------------------------------------------------------------------------------ */
 
@@ -119,44 +66,40 @@ static bool take_events(struct program *p)
 /* Until it is time to look again: after a while, when the socket comes, or at a signal. */
 static void wait_for_next(struct program *p, bool missing)
 {
-    int64_t retry_ns = RETRY_MS * NS_PER_MS, wait_ns = p->o.interval_ns, end;
+    int64_t retry_ns = MOUNT_RETRY_MS * NS_PER_MS, wait_ns = p->o.common.interval_ns, end;
 
     if (missing && wait_ns > retry_ns)
         wait_ns = retry_ns;
     end = now_ns() + wait_ns;
     watch_socket(p);
-    while (!p->ending && (wait_ns = end - now_ns()) > 0) {
-        struct pollfd fds[] = { { .fd = p->signals, .events = POLLIN },
-                                { .fd = p->watch, .events = POLLIN } };
-
-        poll(fds, 2, (int)(wait_ns / NS_PER_MS) + 1);
-        if (take_signals(p) || take_events(p))
+    while (signals_wait(&p->signals, end, p->watch))
+        if (signals_take(&p->signals) || take_events(p))
             return;
-    }
 }
 
 static int run(struct program *p)
 {
+    const struct common_options *o = &p->o.common;
     int r;
 
     watch_socket(p);
     do {
         r = mirror_look(&p->mirror);
-        if (!p->o.once && !p->ending)
+        if (!o->once && !p->signals.ending)
             wait_for_next(p, r == -EREMOTEIO);
-    } while (!p->o.once && !p->ending);
-    if (p->ending && p->o.remove_at_exit && !p->o.dry_run)
+    } while (!o->once && !p->signals.ending);
+    if (p->signals.ending && o->remove_at_exit && !o->dry_run)
         mirror_remove_all(&p->mirror);
-    return p->o.once && r < 0 ? 1 : 0;
+    return o->once && r < 0 ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
     struct program p = { .watched = -1 };
     struct grpc_options call = { .timeout_ms = CALL_MS,
-                                 .interrupted = is_interrupted,
-                                 .context = &p };
-    int exit_code;
+                                 .interrupted = signals_interrupted,
+                                 .context = &p.signals };
+    int exit_code, r;
 
     log_program = "fakegpu-pods";
     exit_code = options_parse(&p.o, argc, argv);
@@ -164,17 +107,17 @@ int main(int argc, char **argv)
         return exit_code;
     call.socket = p.o.socket;
     p.mirror.o = &p.o;
-    p.signals = catch_signals();
+    r = signals_open(&p.signals);
     p.watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (p.signals < 0 || p.watch < 0 || grpc_new(&p.mirror.kubelet, &call) < 0) {
-        log_line(LOG_ERROR, "cannot start: %s", strerror(errno));
-        exit_code = 1;
-    } else {
-        exit_code = run(&p);
-    }
+    if (r == 0 && p.watch < 0)
+        r = -errno;
+    if (r == 0)
+        r = grpc_new(&p.mirror.kubelet, &call);
+    if (r < 0)
+        log_line(LOG_ERROR, "cannot start: %s", strerror(-r));
+    exit_code = r < 0 ? 1 : run(&p);
     grpc_free(p.mirror.kubelet);
     mirror_release(&p.mirror);
-    curl_global_cleanup();
+    signals_close(&p.signals);
     return exit_code;
 }

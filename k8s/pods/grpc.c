@@ -5,12 +5,12 @@
  */
 #include "k8s/pods/grpc.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "k8s/common/http.h"
 #include "sim/text.h"
 #include "sim/unit.h"
 
@@ -22,13 +22,9 @@ enum {
 
 struct grpc {
     struct grpc_options o;
-    CURL *curl;
-    struct curl_slist *headers;
-    struct text body;
+    struct http *http;
     struct text message; /* grpc-message, decoded */
     int64_t status;      /* grpc-status, or NO_STATUS */
-    bool too_long;
-    char error[CURL_ERROR_SIZE];
 };
 
 /* --- what comes back ------------------------------------------------------------------------- */
@@ -57,47 +53,17 @@ static void decode_message(struct text *out, const char *s)
     }
 }
 
-/* Trailers come the same way as headers, behind the body. */
-static size_t take_header(char *data, size_t size, size_t count, void *context)
+/* In the headers or, behind the body, in the trailers. */
+static void take_header(void *context, const char *name, const char *value)
 {
     struct grpc *g = context;
-    char line[1024];
-    char *value;
 
-    if (size * count >= sizeof(line))
-        return size * count;
-    memcpy(line, data, size * count);
-    line[size * count] = '\0';
-    value = strchr(line, ':');
-    if (!value || parse_trim(value + 1, value + 1, sizeof(line)) < 0)
-        return size * count;
-    *value++ = '\0';
-    if (!strcasecmp(line, "grpc-status") && parse_i64(value, &g->status) < 0)
+    if (!strcasecmp(name, "grpc-status") && parse_i64(value, &g->status) < 0)
         g->status = NO_STATUS;
-    if (!strcasecmp(line, "grpc-message")) {
+    if (!strcasecmp(name, "grpc-message")) {
         text_cut(&g->message, 0);
         decode_message(&g->message, value);
     }
-    return size * count;
-}
-
-static size_t take_body(char *data, size_t size, size_t count, void *context)
-{
-    struct grpc *g = context;
-
-    g->too_long = g->body.length + size * count > BODY_MAX;
-    if (g->too_long)
-        return 0;
-    text_addn(&g->body, data, size * count);
-    return g->body.failed ? 0 : size * count;
-}
-
-static int look_up(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
-{
-    struct grpc *g = context;
-
-    (void)a, (void)b, (void)c, (void)d;
-    return g->o.interrupted && g->o.interrupted(g->o.context);
 }
 
 int grpc_unframe(const uint8_t *body, size_t length, struct grpc_message *message, struct why *why)
@@ -144,50 +110,21 @@ static const char *status_name(int64_t status)
                                                                                : "UNKNOWN";
 }
 
-/* libcurl's word for it, or the code's when it has none. */
-static const char *said(const struct grpc *g, CURLcode code)
-{
-    return *g->error ? g->error : curl_easy_strerror(code);
-}
-
-static int explain_failure(struct grpc *g, CURLcode code, struct why *why)
-{
-    long err = 0;
-
-    switch (code) {
-    case CURLE_COULDNT_CONNECT:
-        curl_easy_getinfo(g->curl, CURLINFO_OS_ERRNO, &err);
-        return why_set(why, ECONNREFUSED, "nobody answers on %s: %s", g->o.socket,
-                       err ? strerror((int)err) : "connections are closed at once");
-    case CURLE_OPERATION_TIMEDOUT:
-        return why_set(why, ETIMEDOUT, "no answer on %s within %d ms", g->o.socket,
-                       g->o.timeout_ms);
-    case CURLE_ABORTED_BY_CALLBACK:
-        return why_set(why, EINTR, "interrupted");
-    case CURLE_OUT_OF_MEMORY:
-        return why_set(why, ENOMEM, "out of memory");
-    default:
-        return why_set(why, EPROTO, "%s does not speak gRPC: %s", g->o.socket,
-                       g->too_long ? "the answer is too long" : said(g, code));
-    }
-}
-
-static int explain_answer(struct grpc *g, struct grpc_message *reply, struct why *why)
+static int explain_answer(struct grpc *g, const struct http_answer *answer,
+                          struct grpc_message *reply, struct why *why)
 {
     const char *message = text_str(&g->message);
-    long http = 0;
 
-    curl_easy_getinfo(g->curl, CURLINFO_RESPONSE_CODE, &http);
     if (g->status > 0)
         return why_set(why, EREMOTEIO, "%s refuses: %s%s%s", g->o.socket, status_name(g->status),
                        *message ? ": " : "", message);
-    if (http != 200)
-        return why_set(why, EPROTO, "%s does not speak gRPC: it answers with HTTP status %ld",
-                       g->o.socket, http);
+    if (answer->status != 200)
+        return why_set(why, EPROTO, "%s does not speak gRPC: it answers with HTTP status %d",
+                       g->o.socket, answer->status);
     if (g->status != 0)
         return why_set(why, EPROTO, "%s does not speak gRPC: its answer has no status",
                        g->o.socket);
-    return grpc_unframe((const uint8_t *)text_str(&g->body), g->body.length, reply, why);
+    return grpc_unframe((const uint8_t *)answer->body, answer->length, reply, why);
 }
 
 /* --- calling --------------------------------------------------------------------------------- */
@@ -202,77 +139,54 @@ static void frame(struct text *out, struct grpc_message m)
         text_addn(out, (const char *)m.data, m.length);
 }
 
-static void forget_answer(struct grpc *g)
-{
-    text_cut(&g->body, 0);
-    text_cut(&g->message, 0);
-    g->status = NO_STATUS;
-    g->too_long = false;
-    *g->error = '\0';
-}
-
 int grpc_call(struct grpc *g, const char *method, struct grpc_message request,
               struct grpc_message *reply, struct why *why)
 {
+    static const char *const headers[] = { "content-type: application/grpc", "te: trailers",
+                                           "user-agent: fakegpu-pods/" FAKEGPUFS_VERSION, NULL };
     struct text url = TEXT_INIT, body = TEXT_INIT;
-    CURLcode code;
-    int r;
+    struct http_answer answer;
+    int r = -ENOMEM;
 
-    forget_answer(g);
+    text_cut(&g->message, 0);
+    g->status = NO_STATUS;
     text_addf(&url, "http://localhost/%s", method);
     frame(&body, request);
-    curl_easy_setopt(g->curl, CURLOPT_URL, text_str(&url));
-    curl_easy_setopt(g->curl, CURLOPT_POSTFIELDS, text_str(&body));
-    curl_easy_setopt(g->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.length);
-    code = url.failed || body.failed ? CURLE_OUT_OF_MEMORY : curl_easy_perform(g->curl);
+    if (!url.failed && !body.failed)
+        r = http_exchange(g->http,
+                          &(struct http_request){ "POST", text_str(&url), headers, text_str(&body),
+                                                  body.length, take_header, g },
+                          &answer, why);
+    else
+        why_set(why, ENOMEM, "out of memory");
     /* A status says more than the way in which the stream ended. */
-    r = code == CURLE_OK || g->status > 0 ? explain_answer(g, reply, why)
-                                          : explain_failure(g, code, why);
+    if (r == 0 || g->status > 0)
+        r = explain_answer(g, &answer, reply, why);
+    else if (r == -EPROTO)
+        r = why_set(why, EPROTO, "%s does not speak gRPC: %s", g->o.socket, why_text(why));
     text_release(&url);
     text_release(&body);
     return r;
 }
 
-static bool add_header(struct grpc *g, const char *header)
-{
-    struct curl_slist *longer = curl_slist_append(g->headers, header);
-
-    if (longer)
-        g->headers = longer;
-    return longer != NULL;
-}
-
 int grpc_new(struct grpc **out, const struct grpc_options *options)
 {
+    const struct http_options http = { .where = options->socket,
+                                       .socket = options->socket,
+                                       .http2 = true,
+                                       .body_max = BODY_MAX,
+                                       .timeout_ms = options->timeout_ms,
+                                       .interrupted = options->interrupted,
+                                       .context = options->context };
     struct grpc *g = calloc(1, sizeof(*g));
 
     if (!g)
         return -ENOMEM;
     g->o = *options;
-    g->curl = curl_easy_init();
-    if (!g->curl || !add_header(g, "content-type: application/grpc") ||
-        !add_header(g, "te: trailers") ||
-        !add_header(g, "user-agent: fakegpu-pods/" FAKEGPUFS_VERSION)) {
+    if (http_new(&g->http, &http) < 0) {
         grpc_free(g);
         return -ENOMEM;
     }
-    curl_easy_setopt(g->curl, CURLOPT_UNIX_SOCKET_PATH, g->o.socket);
-    curl_easy_setopt(g->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
-    curl_easy_setopt(g->curl, CURLOPT_PROXY, "");
-    curl_easy_setopt(g->curl, CURLOPT_FRESH_CONNECT, 1L);
-    curl_easy_setopt(g->curl, CURLOPT_FORBID_REUSE, 1L);
-    curl_easy_setopt(g->curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(g->curl, CURLOPT_TIMEOUT_MS, (long)g->o.timeout_ms);
-    curl_easy_setopt(g->curl, CURLOPT_POST, 1L);
-    curl_easy_setopt(g->curl, CURLOPT_HTTPHEADER, g->headers);
-    curl_easy_setopt(g->curl, CURLOPT_ERRORBUFFER, g->error);
-    curl_easy_setopt(g->curl, CURLOPT_HEADERFUNCTION, take_header);
-    curl_easy_setopt(g->curl, CURLOPT_HEADERDATA, g);
-    curl_easy_setopt(g->curl, CURLOPT_WRITEFUNCTION, take_body);
-    curl_easy_setopt(g->curl, CURLOPT_WRITEDATA, g);
-    curl_easy_setopt(g->curl, CURLOPT_NOPROGRESS, 0L);
-    curl_easy_setopt(g->curl, CURLOPT_XFERINFOFUNCTION, look_up);
-    curl_easy_setopt(g->curl, CURLOPT_XFERINFODATA, g);
     *out = g;
     return 0;
 }
@@ -281,9 +195,7 @@ void grpc_free(struct grpc *g)
 {
     if (!g)
         return;
-    curl_easy_cleanup(g->curl);
-    curl_slist_free_all(g->headers);
-    text_release(&g->body);
+    http_free(g->http);
     text_release(&g->message);
     free(g);
 }

@@ -1,9 +1,8 @@
 /*
  * gRPC: one call with one message each way, over a Unix socket.
  *
- * HTTP/2 is libcurl's. This knows gRPC's frame around a message and its status in the trailers, and nothing
- * of what the messages say. Every call has a connection of its own: a server that was started anew, or
- * another one in its place, needs no care.
+ * HTTP/2 is k8s/common/http.h's, with a connection for each call. This knows gRPC's frame around a message and
+ * its status in the trailers, and nothing of what the messages say.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -9,46 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fusefs/log.h"
 #include "k8s/pods/kubelet.h"
-
-/* --- saying things once ---------------------------------------------------------------------- */
-
-/* One log line for each line of the text. */
-static void log_lines(enum log_level level, const char *text)
-{
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-
-        log_line(level, "%.*s", (int)n, text);
-        text += n + (text[n] == '\n');
-    }
-}
-
-/* Says it when it is not what was said last. Returns whether it is new. */
-static bool say(struct said *about, enum log_level level, const char *text)
-{
-    if (!strcmp(text_str(&about->text), text))
-        return false;
-    text_cut(&about->text, 0);
-    text_add(&about->text, text);
-    log_lines(level, text);
-    return true;
-}
-
-static int say_failure(struct said *about, int r, const struct why *why)
-{
-    if (r < 0 && r != -EINTR)
-        say(about, LOG_WARN, why_text(why));
-    return r;
-}
-
-static void say_well(struct said *about, const char *sentence)
-{
-    if (about->text.length)
-        log_line(LOG_INFO, "%s", sentence);
-    text_cut(&about->text, 0);
-}
 
 /* --- doing ----------------------------------------------------------------------------------- */
 
@@ -93,7 +54,7 @@ static void do_plan(struct mirror *m, struct mount *mount, struct plan *plan)
         const struct operation *o = &plan->items[i];
         int r = 0;
 
-        if (m->o->dry_run)
+        if (m->o->common.dry_run)
             print_operation(o);
         else if (o->kind == OPERATION_REMOVE)
             r = do_remove(mount, o, &why);
@@ -147,7 +108,7 @@ int mirror_look(struct mirror *m)
     struct claim_list claims;
     struct why why = { 0 };
     struct mount mount;
-    int r = mount_open(&mount, m->o->root, &why);
+    int r = mount_open(&mount, m->o->common.root, &why);
 
     if (say_failure(&m->about_mount, r, &why) < 0) {
         why_release(&why);
@@ -176,7 +137,7 @@ void mirror_remove_all(struct mirror *m)
     struct why why = { 0 };
     struct mount mount;
 
-    if (mount_open(&mount, m->o->root, &why) == 0) {
+    if (mount_open(&mount, m->o->common.root, &why) == 0) {
         follow(m, &mount, &nobody, &arena, &why);
         mount_close(&mount);
     }
@@ -186,7 +147,7 @@ void mirror_remove_all(struct mirror *m)
 
 void mirror_release(struct mirror *m)
 {
-    text_release(&m->about_kubelet.text);
-    text_release(&m->about_mount.text);
-    text_release(&m->about_pods.text);
+    said_release(&m->about_kubelet);
+    said_release(&m->about_mount);
+    said_release(&m->about_pods);
 }

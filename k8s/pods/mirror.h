@@ -8,13 +8,9 @@
 #ifndef K8S_PODS_MIRROR_H
 #define K8S_PODS_MIRROR_H
 
+#include "k8s/common/said.h"
 #include "k8s/pods/grpc.h"
 #include "k8s/pods/options.h"
-
-/* The sentence that was last said about something, or "" while nothing is wrong. */
-struct said {
-    struct text text;
-};
 
 struct mirror {
     const struct options *o; /* borrowed */

@@ -6,22 +6,17 @@
 #ifndef K8S_PODS_OPTIONS_H
 #define K8S_PODS_OPTIONS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "k8s/common/options.h"
 #include "k8s/pods/workloads.h"
 
 enum { RESOURCES_MAX = 32 };
 
 /* Texts are those of argv, the environment or the program itself. */
 struct options {
-    const char *root;
+    struct common_options common;
     const char *socket;
     const char *resources[RESOURCES_MAX + 1]; /* patterns; ends with NULL */
     struct defaults defaults;
-    int64_t interval_ns;
-    bool once, dry_run;
-    bool remove_at_exit;
 };
 
 /*

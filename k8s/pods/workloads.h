@@ -6,16 +6,8 @@
 #ifndef K8S_PODS_WORKLOADS_H
 #define K8S_PODS_WORKLOADS_H
 
+#include "k8s/common/mount.h"
 #include "k8s/pods/plan.h"
-#include "sim/why.h"
-
-struct reader;
-
-/* A mount, open for one look at it. */
-struct mount {
-    const char *root; /* borrowed */
-    struct reader *reader;
-};
 
 /* What a new workload does until somebody says otherwise. Texts are borrowed. */
 struct defaults {
@@ -23,10 +15,6 @@ struct defaults {
         *activity; /* percent of what it has ("100"), or any text that the file `activity` takes */
     const char *memory; /* any text that the file `memory` takes */
 };
-
-/* 0 or -errno: there is no mount, or nobody serves it. */
-int mount_open(struct mount *m, const char *root, struct why *why);
-void mount_close(struct mount *m);
 
 /* What is there. `minors`: the GPUs' minor numbers are needed, too. Goes into the arena. */
 int mount_read_gpus(struct mount *m, bool minors, struct inventory *inventory, struct arena *arena,

@@ -2,7 +2,8 @@
 #
 # Prints the nodes of mounts as objects for KWOK: a List of Nodes that exist for the API server alone.
 #
-#     fakegpufs exec --config k8s/kwok/fleet-a.yaml k8s/kwok/nodes.sh | kubectl apply -f -
+#     fakegpufs mount --config k8s/kwok/fleet-a.yaml /run/nodes/a
+#     k8s/kwok/nodes.sh /run/nodes/a | kubectl apply -f -
 #     k8s/kwok/nodes.sh --cpu 192 --memory 2Ti /run/nodes/a /run/nodes/b >nodes.yaml
 #
 # Names and labels are those of k8s/nodes of each mount, nvidia.com resources what the labels say. Of several

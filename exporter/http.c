@@ -5,7 +5,6 @@
  */
 #include "exporter/http.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -195,30 +194,24 @@ struct targets {
     bool tls;
 };
 
-/* A name as part of a path. */
-static void add_in_path(struct text *out, const char *name)
-{
-    for (; *name; name++)
-        if (isalnum((unsigned char)*name) || strchr("-._~", *name))
-            text_addn(out, name, 1);
-        else
-            text_addf(out, "%%%02X", (unsigned char)*name);
-}
-
+/* The path as it is: Prometheus itself escapes what a URL must not have. */
 static void add_target(void *context, const char *name)
 {
     struct targets *t = context;
+    struct text path = TEXT_INIT;
 
     text_add(&t->out, t->out.length > 1 ? ",\n{\"targets\": [" : "\n{\"targets\": [");
     bind_json_text(&t->out, t->host);
-    text_add(&t->out, "], \"labels\": {\"__metrics_path__\": \"/nodes/");
-    add_in_path(&t->out, name);
-    text_add(&t->out, "/metrics\", ");
+    text_addf(&path, "/nodes/%s/metrics", name);
+    text_add(&t->out, "], \"labels\": {\"__metrics_path__\": ");
+    bind_json_text(&t->out, text_str(&path));
+    text_add(&t->out, ", ");
     if (t->tls)
         text_add(&t->out, "\"__scheme__\": \"https\", ");
     text_add(&t->out, "\"node\": ");
     bind_json_text(&t->out, name);
     text_add(&t->out, "}}");
+    text_release(&path);
 }
 
 /* What Prometheus' http_sd_configs asks for: a target for each node, at this server. */

@@ -143,6 +143,7 @@ int sources_scan(struct sources *s, const struct view_wants *wants, struct why *
     dropped = drop_missing(s);
     if (added)
         qsort(s->items, s->count, sizeof(struct source *), by_name);
+    s->changed |= added || dropped;
     return r < 0 ? r : added || dropped;
 }
 
@@ -193,8 +194,9 @@ static void hide_twins(struct sources *s)
 
 bool sources_look(struct sources *s)
 {
-    bool changed = false, dropped = false;
+    bool changed = s->changed, dropped = false;
 
+    s->changed = false;
     for (size_t i = 0; i < s->count; i++) {
         struct source *source = s->items[i];
         uint64_t version = source->nodes.version;

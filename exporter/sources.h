@@ -31,6 +31,7 @@ struct sources {
     const char *directory; /* borrowed; NULL: there is one, and it stays */
     struct source **items; /* by name */
     size_t count;
+    bool changed; /* mounts came or went since they were last looked at */
 };
 
 /* One mount at `root`, or with `directory` the mounts below that. 0 or -ENOMEM. */

@@ -22,6 +22,8 @@ static const struct {
     { 'b', "<bdf>", "its bus address, 0000:06:00.0" },
     { 'u', "<uuid>", "its UUID" },
     { 'r', "<root>", "its PCI root, 0000:06" },
+    { 'n', "<node>", "name of the node that it is on" },
+    { 'j', "<node-index>", "its position there" },
     { 'g', "<gi>", "number of a MIG GPU instance" },
     { 'k', "<gi-minor>", "minor number of its capability" },
     { 'c', "<ci>", "number of a MIG compute instance" },

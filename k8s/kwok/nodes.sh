@@ -1,6 +1,6 @@
 #!/bin/sh
 #
-# Prints the nodes of mounts as objects for KWOK: a List of Nodes that exist for the API server alone.
+# Prints the nodes of mounts as objects for KWOK: Nodes that exist for the API server alone, a document each.
 #
 #     fakegpufs mount --config k8s/kwok/fleet-a.yaml /run/nodes/a
 #     k8s/kwok/nodes.sh /run/nodes/a | kubectl apply -f -
@@ -62,29 +62,28 @@ for mount in "$@"; do
     [ -r "$mount/k8s/nodes" ] || { echo "nodes.sh: there is no mount at '$mount'" >&2; exit 1; }
 done
 
-printf 'apiVersion: v1\nkind: List\nitems:\n'
 for mount in "$@"; do
     cat "$mount/k8s/nodes" || exit 1
 done | awk -v cpu="$cpu" -v memory="$memory" -v pods="$pods" -v labels="$labels" '
     function resources(key,   name) {
-        printf "      %s:\n        cpu: \"%s\"\n        memory: %s\n        pods: \"%s\"\n", key, cpu, memory, pods
+        printf "  %s:\n    cpu: \"%s\"\n    memory: %s\n    pods: \"%s\"\n", key, cpu, memory, pods
         for (name in count)
-            printf "        nvidia.com/%s: \"%d\"\n", name, count[name] * (name in replicas ? replicas[name] : 1)
+            printf "    nvidia.com/%s: \"%d\"\n", name, count[name] * (name in replicas ? replicas[name] : 1)
     }
     function label(text,   at) {
         at = index(text, "=")
-        printf "        %s: \"%s\"\n", substr(text, 1, at - 1), substr(text, at + 1)
+        printf "    %s: \"%s\"\n", substr(text, 1, at - 1), substr(text, at + 1)
     }
     function finish(   name) {
         if (node == "")
             return
-        print "    spec:\n      taints:\n        - {key: kwok.x-k8s.io/node, value: fake, effect: NoSchedule}\n    status:"
+        print "spec:\n  taints:\n    - {key: kwok.x-k8s.io/node, value: fake, effect: NoSchedule}\nstatus:"
         resources("capacity")
         resources("allocatable")
-        print "      phase: Running"
-        print "      nodeInfo: {architecture: amd64, operatingSystem: linux, kubeletVersion: fake, kubeProxyVersion: fake,"
-        print "                 bootID: \"\", containerRuntimeVersion: \"\", kernelVersion: \"\", machineID: \"\","
-        print "                 osImage: \"\", systemUUID: \"\"}"
+        print "  phase: Running"
+        print "  nodeInfo: {architecture: amd64, operatingSystem: linux, kubeletVersion: fake, kubeProxyVersion: fake,"
+        print "             bootID: \"\", containerRuntimeVersion: \"\", kernelVersion: \"\", machineID: \"\","
+        print "             osImage: \"\", systemUUID: \"\"}"
         for (name in count)
             delete count[name]
         for (name in replicas)
@@ -92,9 +91,9 @@ done | awk -v cpu="$cpu" -v memory="$memory" -v pods="$pods" -v labels="$labels"
     }
     function begin(name,   i, n, more) {
         node = name
-        print "  - apiVersion: v1\n    kind: Node\n    metadata:"
-        printf "      name: %s\n", name
-        print "      annotations: {kwok.x-k8s.io/node: fake, node.alpha.kubernetes.io/ttl: \"0\"}\n      labels:"
+        print "---\napiVersion: v1\nkind: Node\nmetadata:"
+        printf "  name: %s\n", name
+        print "  annotations: {kwok.x-k8s.io/node: fake, node.alpha.kubernetes.io/ttl: \"0\"}\n  labels:"
         label("kubernetes.io/hostname=" name)
         label("kubernetes.io/arch=amd64")
         label("kubernetes.io/os=linux")

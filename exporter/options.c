@@ -230,5 +230,5 @@ void options_help(void)
         printf("  %-40s %s\n", head, rows[i].help);
     }
     printf(
-        "\nEndpoints: / /metrics /nodes /nodes/NAME/metrics /health /healthz. Environment variables are in docs/exporter.md.\n");
+        "\nEndpoints: / /metrics /nodes /nodes/NAME/metrics /health. See docs/exporter.md for more.\n");
 }

@@ -137,6 +137,8 @@ def kwok_faults():
     """The fleet: both daemons have a configuration and a place below what the exporter serves, and Prometheus finds it."""
     things = {(thing["kind"], thing["metadata"]["name"]): thing for _, thing in load("k8s/kwok/*.yaml")}
     fleet, service = things["Deployment", "kwok-gpus"], things["Service", "kwok-gpus"]
+    if things["Namespace", "gpu-monitoring"] != load("k8s/base/namespace.yaml")[0][1]:
+        yield "k8s/kwok: the namespace is another than that of k8s/base"
     files = yaml.safe_load(open("k8s/kwok/kustomization.yaml"))["configMapGenerator"][0]["files"]
     containers = {container["name"]: container for container in pod_of(fleet)["spec"]["containers"]}
     roots = containers["exporter"]["args"][-1]

@@ -281,7 +281,10 @@ static int refresh(struct stage *s, struct why *why)
     }
     if (r < 0)
         return r;
-    return good ? 0 : no_source(s, err, why);
+    if (!good)
+        return no_source(s, err, why);
+    why_release(why); /* of those that are left out */
+    return 0;
 }
 
 /* --- one node -------------------------------------------------------------------------------- */

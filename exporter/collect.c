@@ -2,8 +2,8 @@
  * Collecting a view from a mount. See view.h.
  *
  * Samples come from the snapshot, a pread each. Names change with the plan only and are kept until then.
- * Processes and MIG instances are text files: one of all GPUs for the former, one for each GPU with MIG on
- * for the latter.
+ * Processes and MIG instances are text files: one of all GPUs for the former (who wants few GPUs reads theirs),
+ * one for each GPU with MIG on for the latter.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,8 +22,15 @@
 /* A generation can end while it is read; then it is read again, but not for ever. */
 enum { TRIES = 8, TEXT_START = 16384, TEXT_MAX = 64 << 20 };
 
+/* A view, and what it is made of. */
+struct reading {
+    struct arena arena;
+    struct view view;
+};
+
 struct collector {
     char *root;
+    char *name;            /* of its node, or NULL */
     struct reader *reader; /* NULL: not there, or no longer */
     uint64_t mount;        /* how often it was opened */
     struct incidents *incidents;
@@ -36,9 +43,11 @@ struct collector {
     uint64_t names_version;
     const char *(*names)[IDENTITY_COUNT];
     int names_count;
+    bool names_are_old; /* of a mount that is gone */
+    struct node_list nodes;
 
-    struct arena arena; /* of the view */
-    struct view view;
+    struct reading all, part;
+    bool last_try; /* a GPU of the next generation is better than none */
 };
 
 /* --- the mount ------------------------------------------------------------------------------- */
@@ -49,10 +58,7 @@ static void forget_mount(struct collector *c)
     c->reader = NULL;
     incidents_free(c->incidents);
     c->incidents = NULL;
-    arena_release(&c->names_arena);
-    c->names = NULL;
-    c->names_count = 0;
-    c->names_version = 0;
+    c->names_are_old = true;
 }
 
 static int no_mount(struct collector *c, int err, struct why *why)
@@ -163,17 +169,60 @@ static int identity_find(const char *name)
     return -1;
 }
 
+/* A GPU of several nodes in a mount is called as on its own. */
+static void name_by_node(const char *names[IDENTITY_COUNT])
+{
+    if (!names[IDENTITY_NODE])
+        return;
+    names[IDENTITY_INDEX] = names[IDENTITY_MINOR_NUMBER] = names[IDENTITY_NODE_INDEX];
+    names[IDENTITY_BUS_ID] = names[IDENTITY_NODE_BUS_ID];
+}
+
+/* Whether the GPU is on the same node as the one before it. */
+static bool is_on_same_node(const struct collector *c, int gpu)
+{
+    const char *before = c->names[gpu - 1][IDENTITY_NODE], *own = c->names[gpu][IDENTITY_NODE];
+
+    return before && own ? !strcmp(before, own) : before == own;
+}
+
+/* There is always one, if without GPUs. */
+static int list_nodes(struct collector *c)
+{
+    struct view_node *nodes = arena_alloc(&c->names_arena,
+                                          (size_t)(c->names_count + 1) * sizeof(*nodes));
+    int count = 0;
+
+    if (!nodes)
+        return -ENOMEM;
+    for (int i = 0; i < c->names_count; i++) {
+        const char *name = c->names[i][IDENTITY_NODE];
+
+        if (!i || !is_on_same_node(c, i))
+            nodes[count++] = (struct view_node){ .name = name ? name : c->name, .first = i };
+        nodes[count - 1].count++;
+        name_by_node(c->names[i]);
+    }
+    if (!count)
+        nodes[count++] = (struct view_node){ .name = c->name };
+    c->nodes = (struct node_list){ nodes, count, c->nodes.version + 1 };
+    return 0;
+}
+
 static int read_names(struct collector *c, const struct reader_node *node)
 {
     char *text, *line;
     int r;
 
-    if (c->names && c->names_version == node->plan_version && c->names_count == node->gpu_count)
+    if (c->names && !c->names_are_old && c->names_version == node->plan_version &&
+        c->names_count == node->gpu_count)
         return 0;
     r = read_text(c, "gpus/inventory");
     if (r < 0)
         return r;
     arena_release(&c->names_arena);
+    c->nodes.count = 0;
+    c->names_are_old = false;
     c->names_count = node->gpu_count;
     c->names_version = node->plan_version;
     c->names = arena_alloc(&c->names_arena, (size_t)(node->gpu_count + 1) * sizeof(*c->names));
@@ -186,7 +235,7 @@ static int read_names(struct collector *c, const struct reader_node *node)
         if (gpu >= 0 && gpu < c->names_count && id >= 0)
             c->names[gpu][id] = keep(&c->names_arena, line);
     }
-    return 0;
+    return list_nodes(c);
 }
 
 static size_t count_lines(const char *text)
@@ -206,7 +255,21 @@ static int by_gpu(const void *a, const void *b)
                             : (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static int read_processes(struct collector *c, struct view_gpu *gpus, int gpu_count)
+/* The rest of a line of processes. */
+static void read_process(struct arena *arena, struct view_process *p, char *line)
+{
+    p->pid = next_number(&line);
+    p->memory_bytes = next_number(&line);
+    p->utilization_percent = next_number(&line);
+    p->workload = keep(arena, next_word(&line));
+    p->namespace = keep(arena, next_word(&line));
+    p->pod = keep(arena, next_word(&line));
+    p->container = keep(arena, next_word(&line));
+    p->gi = next_instance(&line);
+}
+
+/* Of all GPUs. */
+static int read_all_processes(struct collector *c, struct view_gpu *gpus, int gpu_count)
 {
     int r = read_text(c, "gpus/processes");
     struct view_process *list;
@@ -215,21 +278,12 @@ static int read_processes(struct collector *c, struct view_gpu *gpus, int gpu_co
 
     if (r < 0)
         return r;
-    list = arena_alloc(&c->arena, count_lines(c->buffer) * sizeof(*list));
+    list = arena_alloc(&c->all.arena, count_lines(c->buffer) * sizeof(*list));
     if (!list)
         return -ENOMEM;
     for (text = c->buffer; (line = next_line(&text)); count++) {
-        struct view_process *p = &list[count];
-
-        p->gpu = (int)next_number(&line);
-        p->pid = next_number(&line);
-        p->memory_bytes = next_number(&line);
-        p->utilization_percent = next_number(&line);
-        p->workload = keep(&c->arena, next_word(&line));
-        p->namespace = keep(&c->arena, next_word(&line));
-        p->pod = keep(&c->arena, next_word(&line));
-        p->container = keep(&c->arena, next_word(&line));
-        p->gi = next_instance(&line);
+        list[count].gpu = (int)next_number(&line);
+        read_process(&c->all.arena, &list[count], line);
     }
     qsort(list, count, sizeof(*list), by_gpu);
     for (size_t i = 0; i < count; i++) {
@@ -243,8 +297,33 @@ static int read_processes(struct collector *c, struct view_gpu *gpus, int gpu_co
     return 0;
 }
 
+/* Of one GPU. One that is lost has none. */
+static int read_processes(struct collector *c, struct arena *arena, struct view_gpu *gpu)
+{
+    struct view_process *list;
+    char path[64], *text, *line;
+    int r;
+
+    if (gpu->lost)
+        return 0;
+    snprintf(path, sizeof(path), "gpus/%d/processes", gpu->position);
+    r = read_text(c, path);
+    if (r < 0)
+        return r == -ENODEV ? -EAGAIN : r;
+    list = arena_alloc(arena, count_lines(c->buffer) * sizeof(*list));
+    if (!list)
+        return -ENOMEM;
+    for (text = c->buffer; (line = next_line(&text)); gpu->process_count++) {
+        list[gpu->process_count].gpu = gpu->position;
+        read_process(arena, &list[gpu->process_count], line);
+    }
+    qsort(list, (size_t)gpu->process_count, sizeof(*list), by_gpu);
+    gpu->processes = list;
+    return 0;
+}
+
 /* Of a GPU whose MIG mode is on: its GPU instances. */
-static int read_instances(struct collector *c, struct view_gpu *gpu)
+static int read_instances(struct collector *c, struct arena *arena, struct view_gpu *gpu)
 {
     struct view_instance *list;
     char path[64], *text, *line;
@@ -253,11 +332,11 @@ static int read_instances(struct collector *c, struct view_gpu *gpu)
 
     if (gpu->lost || metric_read(&gpu->sample, METRIC_MIG_MODE, &mode) < 0 || !mode)
         return 0;
-    snprintf(path, sizeof(path), "gpus/%d/mig/instances", gpu->index);
+    snprintf(path, sizeof(path), "gpus/%d/mig/instances", gpu->position);
     r = read_text(c, path);
     if (r < 0)
         return r;
-    list = arena_alloc(&c->arena, count_lines(c->buffer) * sizeof(*list));
+    list = arena_alloc(arena, count_lines(c->buffer) * sizeof(*list));
     if (!list)
         return -ENOMEM;
     gpu->instances = list;
@@ -267,7 +346,7 @@ static int read_instances(struct collector *c, struct view_gpu *gpu)
         i->gi = (int)next_number(&line);
         if (*next_word(&line))
             continue; /* a compute instance in it */
-        i->profile = keep(&c->arena, next_word(&line));
+        i->profile = keep(arena, next_word(&line));
         next_word(&line);
         next_word(&line);
         i->multiprocessors = next_number(&line);
@@ -278,7 +357,7 @@ static int read_instances(struct collector *c, struct view_gpu *gpu)
 }
 
 /* link up bytes_per_second peer peer_number …; the file is there only on boards that have links. */
-static int read_links(struct collector *c, struct view_gpu *gpu)
+static int read_links(struct collector *c, struct arena *arena, struct view_gpu *gpu)
 {
     struct view_link *list;
     char path[64], *text, *line;
@@ -286,11 +365,11 @@ static int read_links(struct collector *c, struct view_gpu *gpu)
 
     if (gpu->lost || !c->wants.links)
         return 0;
-    snprintf(path, sizeof(path), "gpus/%d/nvlinks", gpu->index);
+    snprintf(path, sizeof(path), "gpus/%d/nvlinks", gpu->position);
     r = read_text(c, path);
     if (r < 0)
         return r == -ENOENT || r == -ENODATA ? 0 : r;
-    list = arena_alloc(&c->arena, count_lines(c->buffer) * sizeof(*list));
+    list = arena_alloc(arena, count_lines(c->buffer) * sizeof(*list));
     if (!list)
         return -ENOMEM;
     gpu->links = list;
@@ -312,58 +391,82 @@ static int read_links(struct collector *c, struct view_gpu *gpu)
 
 /* --- one view -------------------------------------------------------------------------------- */
 
-/* -EAGAIN: the generation ended meanwhile. */
-static int read_gpu(struct collector *c, const struct reader_node *node, int index,
+/* -EAGAIN: the generation ended meanwhile. Its place is filled in already. */
+static int read_gpu(struct collector *c, const struct reader_node *node, struct arena *arena,
                     struct view_gpu *gpu)
 {
     struct reader_gpu page;
-    int r = reader_gpu(c->reader, index, &page);
+    int r = reader_gpu(c->reader, gpu->position, &page);
 
-    if (r == -ENODEV || (r == 0 && page.generation != node->generation))
+    if (r == -ENODEV || (r == 0 && page.generation != node->generation && !c->last_try))
         return -EAGAIN;
     if (r < 0)
         return r;
-    gpu->index = index;
     gpu->lost = page.lost;
     gpu->sample = page.sample;
-    memcpy(gpu->names, c->names[index], sizeof(gpu->names));
-    r = read_instances(c, gpu);
-    return r < 0 ? r : read_links(c, gpu);
+    memcpy(gpu->names, c->names[gpu->position], sizeof(gpu->names));
+    r = read_instances(c, arena, gpu);
+    return r < 0 ? r : read_links(c, arena, gpu);
 }
 
-static int read_view(struct collector *c)
+static int read_gpus(struct collector *c, const struct reader_node *node, struct reading *into,
+                     int first_node, int node_count)
 {
-    struct reader_node node, after;
-    struct view_gpu *gpus;
-    int r = look(c, &node);
+    struct view *v = &into->view;
+    const struct view_node *nodes = &c->nodes.items[first_node];
+    int count = nodes[node_count - 1].first + nodes[node_count - 1].count - nodes->first, r = 0;
+    struct view_gpu *gpus, *gpu;
 
-    if (r == 0)
-        r = read_names(c, &node);
-    if (r < 0)
-        return r;
-    arena_release(&c->arena);
-    gpus = arena_alloc(&c->arena, (size_t)(node.gpu_count + 1) * sizeof(*gpus));
+    arena_release(&into->arena);
+    gpus = gpu = arena_alloc(&into->arena, (size_t)(count + 1) * sizeof(*gpus));
     if (!gpus)
         return -ENOMEM;
-    for (int i = 0; i < node.gpu_count && r == 0; i++)
-        r = read_gpu(c, &node, i, &gpus[i]);
+    for (int n = 0; n < node_count; n++)
+        for (int i = 0; i < nodes[n].count && r == 0; i++, gpu++) {
+            gpu->index = i;
+            gpu->position = nodes[n].first + i;
+            gpu->node = first_node + n;
+            r = read_gpu(c, node, &into->arena, gpu);
+            if (r == 0 && into == &c->part)
+                r = read_processes(c, &into->arena, gpu);
+        }
+    if (r == 0 && into == &c->all)
+        r = read_all_processes(c, gpus, count);
+    v->gpus = gpus;
+    v->gpu_count = count;
+    return r;
+}
+
+/* Everything, or one of the nodes. */
+static int read_view(struct collector *c, struct reading *into, int only)
+{
+    struct reader_node node, after;
+    struct view *v = &into->view;
+    int r = look(c, &node);
+
+    *v = (struct view){ 0 };
     if (r == 0)
-        r = read_processes(c, gpus, node.gpu_count);
+        r = read_names(c, &node);
+    if (r == 0 && only >= c->nodes.count)
+        return -EAGAIN;
+    if (r == 0)
+        r = read_gpus(c, &node, into, only < 0 ? 0 : only, only < 0 ? c->nodes.count : 1);
     if (r == 0)
         r = reader_node(c->reader, &after);
-    if (r < 0)
+    if (r < 0) {
+        v->gpus = NULL;
         return r;
-    c->view = (struct view){
-        .generation = node.generation,
-        .plan_version = node.plan_version,
-        .now_ns = node.now_ns,
-        .gpus = gpus,
-        .gpu_count = node.gpu_count,
-    };
+    }
+    v->generation = node.generation;
+    v->plan_version = node.plan_version;
+    v->now_ns = node.now_ns;
+    v->nodes = c->nodes.items;
+    v->node_count = c->nodes.count;
+    v->nodes_version = c->nodes.version;
     return after.generation == node.generation ? 0 : -EAGAIN;
 }
 
-static int read_incidents(struct collector *c)
+static int read_incidents(struct collector *c, struct view *v)
 {
     if (!c->wants.incidents_ns)
         return 0;
@@ -371,29 +474,52 @@ static int read_incidents(struct collector *c)
         c->incidents = incidents_new();
     if (!c->incidents)
         return -ENOMEM;
-    return incidents_follow(c->incidents, c->reader, c->view.now_ns - c->wants.incidents_ns,
-                            &c->view.incidents, &c->view.incident_count);
+    return incidents_follow(c->incidents, c->reader, v->now_ns - c->wants.incidents_ns,
+                            &v->incidents, &v->incident_count);
+}
+
+static int collect(struct collector *c, struct reading *into, int only, const struct view **view,
+                   struct why *why)
+{
+    int r = -EAGAIN;
+
+    for (int i = 0; i < TRIES && r == -EAGAIN; i++) {
+        c->last_try = i == TRIES - 1;
+        r = read_view(c, into, only);
+    }
+    /* A busy node is not a lost one: what was read last is of two neighbouring instants. */
+    if (r == -EAGAIN && into->view.gpus)
+        r = 0;
+    if (r == 0)
+        r = read_incidents(c, &into->view);
+    if (r < 0)
+        return no_mount(c, r, why);
+    *view = &into->view;
+    return 0;
 }
 
 int collector_refresh(struct collector *c, const struct view **view, struct why *why)
 {
-    int r = -EAGAIN;
-
-    c->view = (struct view){ 0 };
-    for (int i = 0; i < TRIES && r == -EAGAIN; i++)
-        r = read_view(c);
-    /* A busy node is not a lost one: what was read last is of two neighbouring instants. */
-    if (r == -EAGAIN && c->view.gpus)
-        r = 0;
-    if (r == 0)
-        r = read_incidents(c);
-    if (r < 0)
-        return no_mount(c, r, why);
-    *view = &c->view;
-    return 0;
+    return collect(c, &c->all, -1, view, why);
 }
 
-int collector_peek(struct collector *c, struct view_stamp *stamp, struct why *why)
+int collector_refresh_node(struct collector *c, int node, const struct view **view, struct why *why)
+{
+    return collect(c, &c->part, node, view, why);
+}
+
+int collector_nodes(struct collector *c, struct node_list *nodes, struct why *why)
+{
+    struct reader_node node;
+    int r = look(c, &node);
+
+    if (r == 0)
+        r = read_names(c, &node);
+    *nodes = c->nodes;
+    return r < 0 ? no_mount(c, r, why) : 0;
+}
+
+int collector_peek(struct collector *c, struct view_stamp *stamp, int *gpus, struct why *why)
 {
     struct reader_node node;
     int r = look(c, &node);
@@ -401,19 +527,23 @@ int collector_peek(struct collector *c, struct view_stamp *stamp, struct why *wh
     if (r < 0)
         return no_mount(c, r, why);
     *stamp = (struct view_stamp){ c->mount, node.generation };
+    if (gpus)
+        *gpus = node.gpu_count;
     return 0;
 }
 
 /* --- life ------------------------------------------------------------------------------------ */
 
-struct collector *collector_new(const char *root)
+struct collector *collector_new(const char *root, const char *name)
 {
     struct collector *c = calloc(1, sizeof(*c));
 
-    if (c)
-        c->root = strdup(root);
-    if (c && !c->root) {
-        free(c);
+    if (!c)
+        return NULL;
+    c->root = strdup(root);
+    c->name = name ? strdup(name) : NULL;
+    if (!c->root || (name && !c->name)) {
+        collector_free(c);
         return NULL;
     }
     return c;
@@ -429,8 +559,11 @@ void collector_free(struct collector *c)
     if (!c)
         return;
     forget_mount(c);
-    arena_release(&c->arena);
+    arena_release(&c->names_arena);
+    arena_release(&c->all.arena);
+    arena_release(&c->part.arena);
     free(c->buffer);
+    free(c->name);
     free(c->root);
     free(c);
 }

@@ -16,6 +16,14 @@
 
 enum { LABELS_MAX = 256 };
 
+/* A view that was made by hand has no nodes. */
+static const struct view_node *node_of(const struct exposing *x, const struct view_gpu *gpu)
+{
+    static const struct view_node unnamed;
+
+    return x->view->nodes ? &x->view->nodes[gpu->node] : &unnamed;
+}
+
 /* --- which there are ------------------------------------------------------------------------- */
 
 static bool rules_have(const struct label_rules *rules, enum variable variable)
@@ -116,7 +124,8 @@ int entities_make(struct exposing *x)
     if (!x->entities.items)
         return -ENOMEM;
     for (int i = 0; i < x->view->gpu_count; i++)
-        add_entities(x, &x->view->gpus[i], instances);
+        if (!node_of(x, &x->view->gpus[i])->hidden)
+            add_entities(x, &x->view->gpus[i], instances);
     for (size_t i = 0; i < x->entities.count; i++) {
         x->entities.items[i].labels = entity_labels(x, &x->entities.items[i], NULL);
         if (!x->entities.items[i].labels)
@@ -208,7 +217,7 @@ static const char *look_up(const void *context, enum variable variable)
     case IDENTITY_NAME:
         return model_name(l, names[IDENTITY_NAME]);
     case VARIABLE_HOSTNAME:
-        return l->x->wishes->hostname;
+        return node_of(l->x, e->gpu)->name ? node_of(l->x, e->gpu)->name : l->x->wishes->hostname;
     case VARIABLE_UUID_BARE:
         return names[IDENTITY_UUID] && !strncmp(names[IDENTITY_UUID], "GPU-", 4)
                    ? names[IDENTITY_UUID] + 4

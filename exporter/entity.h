@@ -29,7 +29,8 @@ struct exposing {
     const struct counter_list *counters; /* may be NULL */
     struct family_set *set;
     struct entity_list entities;
-    bool pods; /* whether the identity and the wishes ask for them */
+    bool pods;    /* whether the identity and the wishes ask for them */
+    size_t order; /* of the family that comes next */
 };
 
 /* Finds the entities and makes their labels. 0 or -ENOMEM. */

@@ -183,6 +183,7 @@ static int read_files(struct setup *s, const struct options *o, struct why *why)
                              : s->faulty   ? FAULTY_NAN
                                            : FAULTY_ABSENT;
     s->stage.root = o->root;
+    s->stage.roots = o->roots;
     s->stage.counters_file = o->collectors;
     return o->web_config ? web_config_load(&s->web, o->web_config, why) : 0;
 }

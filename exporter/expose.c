@@ -29,6 +29,7 @@ struct family *family_begin(struct exposing *x, const char *name, const char *he
     if (x->set->count == FAMILIES_MAX)
         return NULL;
     *f = (struct family){ .type = type,
+                          .order = x->order,
                           .name = arena_strndup(&x->set->arena, name, strlen(name)),
                           .help = arena_strndup(&x->set->arena, help, strlen(help)),
                           .samples = samples_make(&x->set->arena, room) };
@@ -174,11 +175,12 @@ int expose_rules(struct exposing *x)
     const struct family_rule *rules = d->families.items;
 
     for (size_t i = 0; i < d->families.count; i++) {
-        struct family *f = family_begin(x, rules[i].name, rules[i].help,
-                                        (enum family_type)rules[i].type,
-                                        x->entities.count * rules[i].samples.count);
+        struct family *f;
         int r;
 
+        x->order = i;
+        f = family_begin(x, rules[i].name, rules[i].help, (enum family_type)rules[i].type,
+                         x->entities.count * rules[i].samples.count);
         if (!f)
             return -ENOMEM;
         f->format = (enum number_format)rules[i].format;

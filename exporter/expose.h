@@ -30,7 +30,7 @@ struct device_choice {
 /* What is wished for, besides the identity. Borrowed texts. */
 struct wishes {
     const struct dialect *dialect;
-    const char *hostname;
+    const char *hostname;       /* of GPUs that do not know the name of their node */
     const char *hostname_label; /* NULL: as the identity calls it */
     bool no_hostname;
     bool pods; /* whether pods are shown at all */

@@ -72,8 +72,10 @@ int expose_counters(struct exposing *x)
     };
     int r = 0;
 
-    for (size_t i = 0; r == 0 && i < x->counters->count; i++)
+    for (size_t i = 0; r == 0 && i < x->counters->count; i++) {
+        x->order = i;
         if (!x->counters->items[i].is_label)
             r = sources[x->counters->items[i].source](x, &x->counters->items[i]);
+    }
     return r;
 }

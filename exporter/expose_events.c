@@ -37,7 +37,7 @@ static int add_count(struct exposing *x, struct family *f, const struct entity *
 
 /* --- Xid errors ------------------------------------------------------------------------------ */
 
-static int tally_xids(const struct exposing *x, int gpu, struct tally tallies[XIDS_MAX])
+static int tally_xids(const struct exposing *x, int position, struct tally tallies[XIDS_MAX])
 {
     int64_t since = x->view->now_ns - x->wishes->xid_window_ns;
     int count = 0, k;
@@ -45,7 +45,7 @@ static int tally_xids(const struct exposing *x, int gpu, struct tally tallies[XI
     for (size_t i = 0; i < x->view->incident_count; i++) {
         const struct incident *in = &x->view->incidents[i];
 
-        if (in->kind != INCIDENT_XID || in->gpu != gpu || in->at_ns < since)
+        if (in->kind != INCIDENT_XID || in->gpu != position || in->at_ns < since)
             continue;
         for (k = 0; k < count && tallies[k].value != in->value; k++)
             continue;
@@ -61,7 +61,7 @@ static int tally_xids(const struct exposing *x, int gpu, struct tally tallies[XI
 static int add_xid_counts(struct exposing *x, struct family *f, const struct entity *e)
 {
     struct tally tallies[XIDS_MAX];
-    int count = tally_xids(x, e->gpu->index, tallies), r = 0;
+    int count = tally_xids(x, e->gpu->position, tallies), r = 0;
 
     if (!count)
         return add_count(x, f, e, x->wishes->xid_window_ns, "xid", NULL, 0);
@@ -101,7 +101,7 @@ static int64_t reasons_at(const struct exposing *x, const struct entity *e, int6
     for (size_t i = x->view->incident_count; i-- > 0;) {
         const struct incident *in = &x->view->incidents[i];
 
-        if (in->kind != INCIDENT_CLOCKS || in->gpu != e->gpu->index)
+        if (in->kind != INCIDENT_CLOCKS || in->gpu != e->gpu->position)
             continue;
         if (in->at_ns <= at_ns)
             return in->value;

@@ -136,7 +136,7 @@ enum { P2P_OK = 0, P2P_NOT_SUPPORTED = 5 };
 
 static bool reaches(const struct view_link *link, const struct view_gpu *other)
 {
-    if (!link->up || link->peer_gpu == other->index)
+    if (!link->up || link->peer_gpu == other->position)
         return link->up;
     for (int i = 0; link->peer_switch >= 0 && i < other->link_count; i++)
         if (other->links[i].up && other->links[i].peer_switch == link->peer_switch)
@@ -164,16 +164,29 @@ static int add_peer(struct exposing *x, struct family *f, const struct entity *e
     return family_add(x, f, e, linked ? P2P_OK : P2P_NOT_SUPPORTED, labels, 2);
 }
 
+/* The other GPUs of its node; all of a node stand together. */
+static int count_peers(const struct exposing *x, const struct view_gpu *gpu)
+{
+    return (x->view->nodes ? x->view->nodes[gpu->node].count : x->view->gpu_count) - 1;
+}
+
 int expose_p2p(struct exposing *x, const struct counter *c)
 {
-    size_t room = x->entities.count * (size_t)x->view->gpu_count;
-    struct family *f = family_begin(x, c->name, c->help, c->type, room);
-    int r = f ? 0 : -ENOMEM;
+    size_t room = 0;
+    struct family *f;
+    int r;
 
-    for (size_t i = 0; i < x->entities.count && r == 0; i++)
-        for (int other = 0; other < x->view->gpu_count && r == 0; other++)
-            if (other != x->entities.items[i].gpu->index)
-                r = add_peer(x, f, &x->entities.items[i], &x->view->gpus[other]);
+    for (size_t i = 0; i < x->entities.count; i++)
+        room += (size_t)count_peers(x, x->entities.items[i].gpu);
+    f = family_begin(x, c->name, c->help, c->type, room);
+    r = f ? 0 : -ENOMEM;
+    for (size_t i = 0; i < x->entities.count && r == 0; i++) {
+        const struct view_gpu *gpu = x->entities.items[i].gpu, *first = gpu - gpu->index;
+
+        for (int other = 0; other <= count_peers(x, gpu) && r == 0; other++)
+            if (&first[other] != gpu)
+                r = add_peer(x, f, &x->entities.items[i], &first[other]);
+    }
     if (r == 0)
         family_end(x, f);
     return r;

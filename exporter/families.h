@@ -63,6 +63,7 @@ struct family {
     enum family_type type;
     enum number_format format;
     int decimals; /* of NUMBER_FIXED */
+    size_t order; /* among all that the identity or the counters file has */
     struct sample *samples;
     size_t count;
 };
@@ -72,7 +73,8 @@ struct family_set {
     int64_t now_ns;          /* simulated time */
     struct family *families; /* each with at least one sample */
     size_t count;
-    struct arena arena; /* owns all of it */
+    struct arena arena;            /* owns all of it */
+    const struct family_set *next; /* of another mount, to be shown as one with this */
 };
 
 const char *family_type_name(enum family_type type);

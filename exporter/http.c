@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "exporter/accept.h"
@@ -14,6 +15,8 @@
 #include "exporter/stage.h"
 #include "exporter/users.h"
 #include "sim/bind.h"
+
+enum { NODE_MAX = 256 }; /* a name, with its end: that of a directory at most */
 
 static const char text_plain[] = "text/plain; charset=utf-8";
 
@@ -81,11 +84,14 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const c
 
 /* --- /metrics -------------------------------------------------------------------------------- */
 
-/* A response belongs to its page, and is the same for everybody who gets that page. */
+/*
+ * A response belongs to its page, and is the same for everybody who gets that page. While somebody is slow to take it
+ * the page may go, so the bytes are the response's.
+ */
 static void *make_response(struct page *page)
 {
-    struct MHD_Response *r = MHD_create_response_from_buffer(page->length, page->data,
-                                                             MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback(page->length,
+                                                                                page->data, free);
 
     if (!r)
         return NULL;
@@ -101,7 +107,8 @@ static void drop_response(void *attached)
     MHD_destroy_response(attached);
 }
 
-static enum MHD_Result send_page(struct http *h, struct MHD_Connection *c, enum page_format format)
+static enum MHD_Result send_page(struct http *h, struct MHD_Connection *c, const char *node,
+                                 enum page_format format)
 {
     enum page_coding coding = accepts_gzip(header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING)) ? PAGE_GZIP
                                                                                        : PAGE_PLAIN;
@@ -109,9 +116,11 @@ static enum MHD_Result send_page(struct http *h, struct MHD_Connection *c, enum 
     enum MHD_Result result;
     struct MHD_Response *response;
     struct page *page;
+    int r = stage_take(h->stage, node, format, coding, &page, &why);
 
-    if (stage_take(h->stage, format, coding, &page, &why) < 0) {
-        result = refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, why_text(&why), NULL, NULL);
+    if (r < 0) {
+        result = refuse(c, r == -ESRCH ? MHD_HTTP_NOT_FOUND : MHD_HTTP_SERVICE_UNAVAILABLE,
+                        why_text(&why), NULL, NULL);
         why_release(&why);
         return result;
     }
@@ -121,49 +130,125 @@ static enum MHD_Result send_page(struct http *h, struct MHD_Connection *c, enum 
     return result;
 }
 
-static enum MHD_Result get_metrics(struct http *h, struct MHD_Connection *c, const char *unused)
+static enum MHD_Result get_metrics(struct http *h, struct MHD_Connection *c, const char *node,
+                                   const char *unused)
 {
     (void)unused;
-    return send_page(h, c,
+    return send_page(h, c, node,
                      accepts_openmetrics(header(c, MHD_HTTP_HEADER_ACCEPT)) ? PAGE_OPENMETRICS
                                                                             : PAGE_TEXT);
 }
 
 /* --- /health --------------------------------------------------------------------------------- */
 
-static enum MHD_Result get_health(struct http *h, struct MHD_Connection *c, const char *unused)
+/* "path": …, and how it is, without the braces. */
+static void add_mount(void *context, const struct stage_health *health)
 {
-    struct stage_health health;
-    struct text out = TEXT_INIT;
+    struct text *out = context;
+
+    text_addf(out, "%s{\"path\": ", out->length ? ", " : "");
+    bind_json_text(out, health->root);
+    if (health->error) {
+        text_add(out, ", \"error\": ");
+        bind_json_text(out, health->error);
+    } else {
+        text_addf(out, ", \"gpus\": %d, \"generation\": %" PRIu64, health->gpu_count,
+                  health->generation);
+    }
+    text_add(out, "}");
+}
+
+/* One mount is "mount"; where there may be several they are the list "mounts". */
+static enum MHD_Result get_health(struct http *h, struct MHD_Connection *c, const char *node,
+                                  const char *unused)
+{
+    struct text mounts = TEXT_INIT, out = TEXT_INIT;
     struct why why = { 0 };
-    bool healthy = stage_health(h->stage, &health, &why) == 0;
+    bool healthy = stage_health(h->stage, add_mount, &mounts, &why) == 0;
+    bool several = stage_has_several(h->stage);
     enum MHD_Result result;
 
+    (void)node;
     (void)unused;
-    text_addf(&out,
-              "{\"status\": \"%s\", \"mount\": {\"path\": ", healthy ? "healthy" : "unhealthy");
-    bind_json_text(&out, health.root);
-    if (healthy) {
-        text_addf(&out, ", \"gpus\": %d, \"generation\": %" PRIu64 "}}\n", health.gpu_count,
-                  health.generation);
-    } else {
-        text_add(&out, ", \"error\": ");
+    text_addf(&out, "{\"status\": \"%s\", ", healthy ? "healthy" : "unhealthy");
+    if (several && !healthy) {
+        text_add(&out, "\"error\": ");
         bind_json_text(&out, why_text(&why));
-        text_add(&out, "}}\n");
+        text_add(&out, ", ");
     }
+    text_addf(&out, several ? "\"mounts\": [%s]}\n" : "\"mount\": %s}\n", text_str(&mounts));
     result = http_send(c, healthy ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, "application/json",
                        text_str(&out), out.length);
+    text_release(&mounts);
     text_release(&out);
+    why_release(&why);
+    return result;
+}
+
+/* --- /nodes ---------------------------------------------------------------------------------- */
+
+/* A list of targets for Prometheus, on its way. */
+struct targets {
+    struct text out;
+    const char *host; /* as the one who asks calls this server */
+    bool tls;
+};
+
+/* The path as it is: Prometheus itself escapes what a URL must not have. */
+static void add_target(void *context, const char *name)
+{
+    struct targets *t = context;
+    struct text path = TEXT_INIT;
+
+    text_add(&t->out, t->out.length > 1 ? ",\n{\"targets\": [" : "\n{\"targets\": [");
+    bind_json_text(&t->out, t->host);
+    text_addf(&path, "/nodes/%s/metrics", name);
+    text_add(&t->out, "], \"labels\": {\"__metrics_path__\": ");
+    bind_json_text(&t->out, text_str(&path));
+    text_add(&t->out, ", ");
+    if (t->tls)
+        text_add(&t->out, "\"__scheme__\": \"https\", ");
+    text_add(&t->out, "\"node\": ");
+    bind_json_text(&t->out, name);
+    text_add(&t->out, "}}");
+    text_release(&path);
+}
+
+/* What Prometheus' http_sd_configs asks for: a target for each node, at this server. */
+static enum MHD_Result get_nodes(struct http *h, struct MHD_Connection *c, const char *node,
+                                 const char *unused)
+{
+    struct targets t = {
+        .host = header(c, MHD_HTTP_HEADER_HOST),
+        .tls = MHD_get_connection_info(c, MHD_CONNECTION_INFO_PROTOCOL) != NULL,
+    };
+    struct why why = { 0 };
+    enum MHD_Result result;
+
+    (void)node;
+    (void)unused;
+    if (!t.host)
+        return refuse(c, MHD_HTTP_BAD_REQUEST,
+                      "the header Host is needed: targets are called as it", NULL, NULL);
+    text_add(&t.out, "[");
+    if (stage_nodes(h->stage, add_target, &t, &why) < 0) {
+        result = refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, why_text(&why), NULL, NULL);
+    } else {
+        text_add(&t.out, "]\n");
+        result = http_send(c, MHD_HTTP_OK, "application/json", text_str(&t.out), t.out.length);
+    }
+    text_release(&t.out);
     why_release(&why);
     return result;
 }
 
 /* --- the live page --------------------------------------------------------------------------- */
 
-static enum MHD_Result get_page_json(struct http *h, struct MHD_Connection *c, const char *unused)
+static enum MHD_Result get_page_json(struct http *h, struct MHD_Connection *c, const char *node,
+                                     const char *unused)
 {
     (void)unused;
-    return send_page(h, c, PAGE_JSON);
+    return send_page(h, c, node, PAGE_JSON);
 }
 
 static const struct schema_file *page_file(const char *name)
@@ -176,7 +261,8 @@ static const struct schema_file *page_file(const char *name)
 }
 
 /* A file of exporter/page/. The browser may ask this exporter, and nobody else. */
-static enum MHD_Result get_file(struct http *h, struct MHD_Connection *c, const char *name)
+static enum MHD_Result get_file(struct http *h, struct MHD_Connection *c, const char *node,
+                                const char *name)
 {
     const struct schema_file *file = page_file(name);
     const char *ending = strrchr(name, '.');
@@ -185,6 +271,7 @@ static enum MHD_Result get_file(struct http *h, struct MHD_Connection *c, const 
                                                              MHD_RESPMEM_PERSISTENT);
 
     (void)h;
+    (void)node;
     if (r) {
         add_common(r, !strcmp(ending, ".css")  ? "text/css; charset=utf-8"
                       : !strcmp(ending, ".js") ? "text/javascript; charset=utf-8"
@@ -199,19 +286,46 @@ static enum MHD_Result get_file(struct http *h, struct MHD_Connection *c, const 
 
 /* --- routes ---------------------------------------------------------------------------------- */
 
-static const struct {
+/* Those of a node are below /nodes/NAME, too. */
+static const struct route {
     const char *path;
-    enum MHD_Result (*get)(struct http *http, struct MHD_Connection *connection,
+    enum MHD_Result (*get)(struct http *http, struct MHD_Connection *connection, const char *node,
                            const char *argument);
     const char *argument;
+    bool of_node;
 } routes[] = {
-    { "/metrics", get_metrics, NULL },     { "/health", get_health, NULL },
-    { "/healthz", get_health, NULL },      { "/", get_file, "index.html" },
-    { "/page.css", get_file, "page.css" }, { "/page.js", get_file, "page.js" },
-    { "/page.json", get_page_json, NULL },
+    { "/metrics", get_metrics, NULL, true },   { "/health", get_health, NULL, false },
+    { "/healthz", get_health, NULL, true },    { "/nodes", get_nodes, NULL, false },
+    { "/", get_file, "index.html", true },     { "/page.css", get_file, "page.css", true },
+    { "/page.js", get_file, "page.js", true }, { "/page.json", get_page_json, NULL, true },
 };
 
 enum { ROUTES = sizeof(routes) / sizeof(routes[0]) };
+
+static const struct route *find_route(const char *path, bool of_node)
+{
+    for (size_t i = 0; i < ROUTES; i++)
+        if (!strcmp(routes[i].path, path) && (routes[i].of_node || !of_node))
+            return &routes[i];
+    return NULL;
+}
+
+/* Splits /nodes/NAME/… ; false when the path is none of a node, or its name longer than any. */
+static bool split_node(const char **path, char node[NODE_MAX])
+{
+    static const char prefix[] = "/nodes/";
+    const char *name = *path + strlen(prefix), *end;
+
+    if (strncmp(*path, prefix, strlen(prefix)))
+        return false;
+    end = strchr(name, '/');
+    if (!end || end == name || end - name >= NODE_MAX)
+        return false;
+    memcpy(node, name, (size_t)(end - name));
+    node[end - name] = '\0';
+    *path = end;
+    return true;
+}
 
 /* Whether somebody who is known asks, or everybody may. */
 static bool is_allowed(struct http *h, struct MHD_Connection *c)
@@ -231,19 +345,22 @@ static bool is_allowed(struct http *h, struct MHD_Connection *c)
 enum MHD_Result http_answer(struct http *h, struct MHD_Connection *c, const char *path,
                             const char *method)
 {
-    size_t i = 0;
+    char node[NODE_MAX];
+    bool of_node = split_node(&path, node);
+    const struct route *route = find_route(path, of_node);
 
     if (!is_allowed(h, c))
         return refuse(c, MHD_HTTP_UNAUTHORIZED, "a name and a password are needed",
                       MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Basic");
-    while (i < ROUTES && strcmp(routes[i].path, path))
-        i++;
-    if (i == ROUTES)
-        return refuse(c, MHD_HTTP_NOT_FOUND, "there is no such page; try /metrics", NULL, NULL);
+    if (!route)
+        return refuse(c, MHD_HTTP_NOT_FOUND,
+                      of_node ? "there is no such page of a node; try /nodes/NAME/metrics"
+                              : "there is no such page; try /metrics",
+                      NULL, NULL);
     if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
         return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are allowed here",
                       MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     if (http_has_body(c))
         return refuse(c, MHD_HTTP_BAD_REQUEST, "a request has no body here", NULL, NULL);
-    return routes[i].get(h, c, routes[i].argument);
+    return route->get(h, c, of_node ? node : NULL, route->argument);
 }

@@ -35,6 +35,7 @@ struct option_row {
 #define FLAG_ROW(n, l, m, e, h)    { n, l, OPTION_FLAG, offsetof(struct options, m), e, NULL, h }
 static const struct option_row rows[] = {
     TEXT_ROW("root", 0, root, "FAKEGPUFS_ROOT", "DIR", "the mount (/run/fakegpufs)"),
+    TEXT_ROW("roots", 0, roots, "FAKEGPUFS_ROOTS", "DIR", "all mounts in this directory, instead of one"),
     TEXT_ROW("identity", 'i', identity, "FAKEGPU_EXPORTER_IDENTITY", "NAME", "which exporter to be, or a .yaml file (dcgm)"),
     TEXT_ROW("schemas", 0, schemas, "FAKEGPU_EXPORTER_SCHEMAS", "DIR", "a directory with more identities"),
     TEXT_ROW("collectors", 'f', collectors, "DCGM_EXPORTER_COLLECTORS", "FILE", "CSV of DCGM fields (26 default counters)"),
@@ -229,5 +230,5 @@ void options_help(void)
         printf("  %-40s %s\n", head, rows[i].help);
     }
     printf(
-        "\nEndpoints: / /metrics /health /healthz. Environment variables are in docs/exporter.md.\n");
+        "\nEndpoints: / /metrics /nodes /nodes/NAME/metrics /health. See docs/exporter.md for more.\n");
 }

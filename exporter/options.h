@@ -15,7 +15,7 @@ enum { ADDRESSES_MAX = 16, EXIT_USAGE = 64 };
 
 /* Texts are of the command line or the environment: borrowed. */
 struct options {
-    const char *root;
+    const char *root, *roots;
     const char *identity;
     const char *schemas;
     const char *collectors;

@@ -5,7 +5,7 @@
  *       "metrics": {"temperature_gpu_c": 41, "power_usage_mw": null, …},
  *       "processes": [{"workload": "train", "pid": 100000, …}]}]}
  *
- * A metric is called as its file. A reading that failed is null; one that the GPU does not have is left out.
+ * A GPU whose node has a name says so: "node". A metric is called as its file. A reading that failed is null; one that the GPU does not have is left out.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -117,9 +117,11 @@ static void add_xid(struct text *out, const struct view_gpu *gpu)
         add_text(out, "xid_message", xid_message(xid));
 }
 
-static void add_gpu(struct text *out, const struct view_gpu *gpu)
+static void add_gpu(struct text *out, const struct view_node *node, const struct view_gpu *gpu)
 {
     text_addf(out, "{\"index\": %d, \"lost\": %s", gpu->index, gpu->lost ? "true" : "false");
+    if (node->name)
+        add_text(out, "node", node->name);
     for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
         add_text(out, identity_infos[named[i]].name, gpu->names[named[i]]);
     add_xid(out, gpu);
@@ -131,11 +133,19 @@ static void add_gpu(struct text *out, const struct view_gpu *gpu)
 
 void page_json(struct text *out, const struct view *view)
 {
+    const char *separator = "\n";
+
     text_addf(out, "{\"generation\": %" PRIu64 ", \"time_ns\": %" PRId64 ", \"gpus\": [",
               view->generation, view->now_ns);
-    for (int i = 0; i < view->gpu_count; i++) {
-        text_add(out, i ? ",\n" : "\n");
-        add_gpu(out, &view->gpus[i]);
-    }
+    for (; view; view = view->next)
+        for (int i = 0; i < view->gpu_count; i++) {
+            const struct view_gpu *gpu = &view->gpus[i];
+
+            if (view->nodes[gpu->node].hidden)
+                continue;
+            text_add(out, separator);
+            add_gpu(out, &view->nodes[gpu->node], gpu);
+            separator = ",\n";
+        }
     text_add(out, "]}\n");
 }

@@ -187,16 +187,56 @@ static void add_samples(struct text *out, const struct family *f)
         add_sample(out, f, length, &f->samples[i]);
 }
 
+/* The family of a set that has this place in the order of all, or NULL. */
+static const struct family *family_at(const struct family_set *set, size_t order)
+{
+    size_t low = 0, high = set->count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (set->families[middle].order < order)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->count && set->families[low].order == order ? &set->families[low] : NULL;
+}
+
+/* Writes one family after the other: what stands above it, then the samples that each of the sets has. */
+static void add_families(struct text *out, const struct family_set *sets,
+                         void (*head)(struct text *out, const struct family *f))
+{
+    size_t behind = 0;
+
+    for (const struct family_set *s = sets; s; s = s->next)
+        if (s->count && s->families[s->count - 1].order >= behind)
+            behind = s->families[s->count - 1].order + 1;
+    for (size_t order = 0; order < behind; order++) {
+        bool begun = false;
+
+        for (const struct family_set *s = sets; s; s = s->next) {
+            const struct family *f = family_at(s, order);
+
+            if (f && !begun)
+                head(out, f);
+            begun |= f != NULL;
+            if (f)
+                add_samples(out, f);
+        }
+    }
+}
+
+static void add_text_head(struct text *out, const struct family *f)
+{
+    text_addf(out, "# HELP %s ", f->name);
+    add_help(out, f->help, false);
+    text_addf(out, "\n# TYPE %s %s\n", f->name, family_type_name(f->type));
+}
+
 void render_text(struct text *out, const struct family_set *set)
 {
-    for (size_t i = 0; i < set->count; i++) {
-        const struct family *f = &set->families[i];
-
-        text_addf(out, "# HELP %s ", f->name);
-        add_help(out, f->help, false);
-        text_addf(out, "\n# TYPE %s %s\n", f->name, family_type_name(f->type));
-        add_samples(out, f);
-    }
+    add_families(out, set, add_text_head);
 }
 
 /* --- OpenMetrics ----------------------------------------------------------------------------- */
@@ -206,7 +246,7 @@ void render_text(struct text *out, const struct family_set *set)
  * names that the identity has. But a counter of OpenMetrics ends in _total; one that does not is of unknown
  * type there, and so are histograms and summaries of single numbers.
  */
-static void add_openmetrics(struct text *out, const struct family *f)
+static void add_openmetrics_head(struct text *out, const struct family *f)
 {
     static const char total[] = "_total";
     size_t length = strlen(f->name), tail = strlen(total);
@@ -221,12 +261,10 @@ static void add_openmetrics(struct text *out, const struct family *f)
               base, f->name);
     add_help(out, f->help, true);
     text_add(out, "\n");
-    add_samples(out, f);
 }
 
 void render_openmetrics(struct text *out, const struct family_set *set)
 {
-    for (size_t i = 0; i < set->count; i++)
-        add_openmetrics(out, &set->families[i]);
+    add_families(out, set, add_openmetrics_head);
     text_add(out, "# EOF\n");
 }

@@ -9,6 +9,8 @@
 #include "exporter/families.h"
 #include "sim/text.h"
 
+/* A set and those that hang on it are written as one, a family of theirs at a time. */
+
 /* Prometheus' text format, version 0.0.4. Out of memory is in out->failed. */
 void render_text(struct text *out, const struct family_set *set);
 

@@ -82,6 +82,7 @@ enum node_flags {
  * path: components separated by '/'. A component may hold one token, which stands for
  *     %i index of a GPU        %m its minor number     %b its bus address, 0000:06:00.0
  *     %u its UUID              %r its PCI root, 0000:06
+ *     %n the node it is on     %j its position there
  *     %g, %c numbers of a MIG GPU instance and compute instance; %k, %K their capabilities' minors
  *     %w name of a workload    %v driver version
  * Directories are not listed: they are there because something is in them.

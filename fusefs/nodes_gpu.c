@@ -437,6 +437,12 @@ static int show_ci_slices(const struct node_ctx *cx, struct text *out)
 
 /* --- links ----------------------------------------------------------------------------------- */
 
+static int show_node_link(const struct node_ctx *cx, struct text *out)
+{
+    text_addf(out, "../../%d", cx->gpu);
+    return 0;
+}
+
 static int show_index_link(const struct node_ctx *cx, struct text *out)
 {
     text_addf(out, "../%d", cx->gpu);
@@ -480,6 +486,7 @@ const struct node_def gpu_nodes[] = {
     { "gpus/%i/mig/gi%g/ci%c/slices", 0444, show_ci_slices, NULL, 0, 0, NULL },
     { "gpus/by-uuid/%u", S_IFLNK | 0777, show_index_link, NULL, 0, 0, NULL },
     { "gpus/by-bus-id/%b", S_IFLNK | 0777, show_index_link, NULL, 0, 0, NULL },
+    { "gpus/by-node/%n/%j", S_IFLNK | 0777, show_node_link, NULL, 0, 0, NULL },
     { 0 },
 };
 /* clang-format on */

@@ -81,6 +81,19 @@ static int add_identity(struct text *out, const struct world *w, int gpu, enum i
     case IDENTITY_CUDA_VERSION:
         text = n->cuda_version;
         break;
+    case IDENTITY_NODE:
+        text = p->node < 0 ? "" : world_nodes(w)[p->node].name;
+        break;
+    case IDENTITY_NODE_INDEX:
+        if (p->node < 0)
+            return -ENODATA;
+        text_addf(out, "%d\n", p->node_index);
+        return 0;
+    case IDENTITY_NODE_BUS_ID:
+        if (p->node < 0)
+            return -ENODATA;
+        text_addf(out, "%08X:%02X:%02X.%X\n", p->node_domain, p->bus, p->device, p->function);
+        return 0;
     case IDENTITY_INDEX:
         text_addf(out, "%d\n", gpu);
         return 0;

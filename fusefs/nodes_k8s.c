@@ -3,7 +3,8 @@
  *
  * labels are those that NVIDIA's GPU feature discovery gives a node with these GPUs, in the form that
  * NFD reads from features.d. topology.yaml is the node with its GPUs and who uses them now, in the
- * `nodes:` form of a configuration: it can be mounted again.
+ * `nodes:` form of a configuration: it can be mounted again. Where a mount has several nodes, `nodes` has the
+ * labels of each.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -83,12 +84,15 @@ static int count_mig_devices(struct census *c, const struct gpu *g, const struct
 }
 
 /* To be released also after a failure. */
-static int take_census(const struct world *w, struct census *c)
+/* Of the GPUs of a node, or of all of them. */
+static int take_census(const struct world *w, const struct fleet_node *n, struct census *c)
 {
     const struct gpu_plan *plans = world_gpu_plans(w);
+    uint32_t first = n ? n->first : 0;
+    uint32_t behind = n ? n->first + n->count : w->used[SECTION_GPU_PLANS];
 
     *c = (struct census){ 0 };
-    for (uint32_t i = 0; i < w->used[SECTION_GPU_PLANS]; i++) {
+    for (uint32_t i = first; i < behind; i++) {
         const struct gpu *g = &world_gpus(w)[i];
         const struct gpu_model *model = &world_models(w)[plans[i].model];
 
@@ -254,11 +258,11 @@ static void add_gpus(struct text *out, const struct census *c, int strategy)
     }
 }
 
-static int show_labels(const struct node_ctx *cx, struct text *out)
+static int add_labels(struct text *out, const struct world *w, const struct fleet_node *node)
 {
-    const struct node_plan *n = &cx->world->node_plan;
+    const struct node_plan *n = &w->node_plan;
     struct census c;
-    int err = take_census(cx->world, &c);
+    int err = take_census(w, node, &c);
 
     if (err == 0) {
         add_label(out, "gpu.present", c.count ? "true" : "false");
@@ -273,6 +277,44 @@ static int show_labels(const struct node_ctx *cx, struct text *out)
         add_label(out, "vgpu.present", "false");
     }
     census_release(&c);
+    return err;
+}
+
+static int show_labels(const struct node_ctx *cx, struct text *out)
+{
+    return add_labels(out, cx->world, NULL);
+}
+
+/* Each line of the labels behind the name of the node. */
+static int add_node_labels(struct text *out, const struct world *w, const struct fleet_node *node)
+{
+    const char *name = node ? node->name : w->node_plan.name;
+    struct text labels = TEXT_INIT;
+    int err = add_labels(&labels, w, node);
+
+    for (char *line = labels.data, *end; err == 0 && line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        text_add(out, name);
+        text_add(out, " ");
+        text_addn(out, line, (size_t)(end + 1 - line));
+    }
+    if (err == 0 && labels.failed)
+        err = -ENOMEM;
+    text_release(&labels);
+    return err;
+}
+
+static int show_nodes(const struct node_ctx *cx, struct text *out)
+{
+    const struct world *w = cx->world;
+    uint32_t count = w->used[SECTION_NODES];
+    int err = 0;
+
+    text_add(out, "# node label\n");
+    if (!count)
+        return add_node_labels(out, w, NULL);
+    for (uint32_t i = 0; i < count && err == 0; i++)
+        err = add_node_labels(out, w, &world_nodes(w)[i]);
     return err;
 }
 
@@ -340,31 +382,43 @@ static void add_topology_gpu(struct text *out, const struct world *w, int gpu)
 }
 
 /* The form has one product for all GPUs of a node: that of the first. */
-static int show_topology(const struct node_ctx *cx, struct text *out)
+static void add_topology_node(struct text *out, const struct world *w, const char *name, int first,
+                              int count)
 {
-    const struct world *w = cx->world;
-    const struct gpu_plan *plans = world_gpu_plans(w);
-    int count = (int)w->used[SECTION_GPU_PLANS];
+    const struct gpu_plan *plan = &world_gpu_plans(w)[first];
 
-    text_addf(out, "mig-strategy: %s\nnodes:\n  ", mig_strategy_names[w->node_plan.mig_strategy]);
-    bind_print_text(out, w->node_plan.name);
+    text_add(out, "  ");
+    bind_print_text(out, name);
     text_add(out, ":\n");
     if (!count) {
         /* The form asks for a product even where there is no GPU. */
         text_add(out, "    gpu-product: A100-SXM4-40GB\n    gpu-count: 0\n");
-        return 0;
+        return;
     }
-    text_addf(out, "    gpu-memory: %" PRId64 "\n    gpu-product: ", plans[0].memory_bytes >> 20);
-    add_name(out, world_models(w)[plans[0].model].product, false);
+    text_addf(out, "    gpu-memory: %" PRId64 "\n    gpu-product: ", plan->memory_bytes >> 20);
+    add_name(out, world_models(w)[plan->model].product, false);
     text_add(out, "\n    gpus:\n");
-    for (int i = 0; i < count; i++)
+    for (int i = first; i < first + count; i++)
         add_topology_gpu(out, w, i);
+}
+
+static int show_topology(const struct node_ctx *cx, struct text *out)
+{
+    const struct world *w = cx->world;
+    const struct fleet_node *nodes = world_nodes(w);
+
+    text_addf(out, "mig-strategy: %s\nnodes:\n", mig_strategy_names[w->node_plan.mig_strategy]);
+    if (!w->used[SECTION_NODES])
+        add_topology_node(out, w, w->node_plan.name, 0, (int)w->used[SECTION_GPU_PLANS]);
+    for (uint32_t i = 0; i < w->used[SECTION_NODES]; i++)
+        add_topology_node(out, w, nodes[i].name, (int)nodes[i].first, (int)nodes[i].count);
     return 0;
 }
 
 /* clang-format off */
 const struct node_def k8s_nodes[] = {
     { .path = "k8s/labels",        .mode = 0444, .show = show_labels },
+    { .path = "k8s/nodes",         .mode = 0444, .show = show_nodes },
     { .path = "k8s/topology.yaml", .mode = 0444, .show = show_topology },
     { 0 },
 };

@@ -52,6 +52,8 @@ static enum entity_kind kind_of(char token)
     case 'b':
     case 'u':
     case 'r':
+    case 'n':
+    case 'j':
         return ENTITY_GPU;
     case 'g':
     case 'k':
@@ -397,6 +399,12 @@ static struct entity entity_of(const struct place *p)
 
 /* --- names ----------------------------------------------------------------------------------- */
 
+/* The node that a GPU is on. */
+static const char *node_name(const struct world *w, const struct gpu_plan *g)
+{
+    return g->node < 0 ? w->node_plan.name : world_nodes(w)[g->node].name;
+}
+
 /* The name of branch b for an entity. */
 static void branch_name(const struct tree_view *view, const struct branch *b,
                         const struct entity *e, char name[NAME_SIZE])
@@ -421,6 +429,12 @@ static void branch_name(const struct tree_view *view, const struct branch *b,
         break;
     case 'r':
         snprintf(rest, room, "%04x:%02x", g->domain, g->bus);
+        break;
+    case 'n':
+        snprintf(rest, room, "%s", node_name(view->world, g));
+        break;
+    case 'j':
+        snprintf(rest, room, "%d", g->node_index);
         break;
     case 'g':
         snprintf(rest, room, "%d", e->gi);
@@ -514,6 +528,17 @@ static bool is_called(const struct tree_view *view, const struct branch *b, cons
     return !strcmp(candidate, name);
 }
 
+/* The GPU of a name that is its index: there may be thousands, and most paths lead through one. */
+static bool gpu_called(const struct tree_view *view, const char *name, struct entity *e)
+{
+    int64_t index;
+
+    if (parse_i64(name, &index) < 0 || index < 0 || index >= view->world->used[SECTION_GPU_PLANS])
+        return false;
+    e->gpu = (int)index;
+    return true;
+}
+
 static int lookup_entity(const struct tree_view *view, const struct place *parent,
                          const struct branch *b, const char *name, struct place *place)
 {
@@ -521,6 +546,13 @@ static int lookup_entity(const struct tree_view *view, const struct place *paren
 
     if (strncmp(name, b->name, b->prefix))
         return -ENOENT;
+    if (b->token == 'i') {
+        /* Only as it is written in a listing: not 01, not +1. */
+        if (gpu_called(view, name + b->prefix, &e) && is_called(view, b, &e, name) &&
+            belongs(view, parent, &e))
+            return place_set(place, view, b, &e);
+        return -ENOENT;
+    }
     while (entity_next(view->world, b->kind, &e))
         if (is_called(view, b, &e, name) && belongs(view, parent, &e))
             return place_set(place, view, b, &e);
@@ -576,11 +608,13 @@ static int list_branch(const struct tree_view *view, const struct branch *b, con
     return add(into, name, &p);
 }
 
-/* Only PCI roots are shared by neighbours: each is listed with the first of them. */
+/* Only PCI roots and nodes are shared by neighbours: each is listed with the first of them. */
 static bool repeats(const struct tree_view *view, const struct branch *b, const struct entity *e)
 {
     const struct gpu_plan *plans = world_gpu_plans(view->world);
 
+    if (b->token == 'n')
+        return plans[e->gpu].node_index > 0;
     for (int i = 0; b->token == 'r' && i < e->gpu; i++)
         if (plans[i].domain == plans[e->gpu].domain && plans[i].bus == plans[e->gpu].bus)
             return true;

@@ -93,14 +93,6 @@ static bool nvml_version_ok(const char *text)
     return dotted(text, 2, 4);
 }
 
-static bool node_name_ok(const char *text)
-{
-    for (const char *p = text; *p; p++)
-        if (!isalnum((unsigned char)*p) && !strchr("-.", *p))
-            return false;
-    return isalnum((unsigned char)*text);
-}
-
 /* "0-31,64-95": numbers and ranges that go up. */
 static bool cpu_list_ok(const char *text)
 {
@@ -143,6 +135,10 @@ static const struct bind_shape nvml_version_shape = {
 static const struct bind_shape node_name_shape = {
     node_name_ok, "a host name: letters, digits, '-' and '.', beginning with a letter or digit",
     "^[A-Za-z0-9][A-Za-z0-9.-]*$",
+};
+static const struct bind_shape node_names_shape = {
+    node_names_ok, "a host name, or several as node-[0-511]: at most 4096, the smaller number first",
+    "^[A-Za-z0-9.-]*([[][0-9]{1,9}-[0-9]{1,9}[]])?[A-Za-z0-9.-]*$",
 };
 static const struct bind_shape cpu_list_shape = {
     cpu_list_ok, "CPUs below 65536 like 0-31,64-95", "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$",
@@ -340,6 +336,11 @@ static int check_model_name(struct binder *b, const struct ynode *node, const ch
     return r;
 }
 
+int64_t gpu_spec_gpus(const struct gpu_spec *g)
+{
+    return g->count * node_names_of(g->node).count;
+}
+
 static int check_gpu(struct binder *b, const struct ynode *node, void *object)
 {
     static const char *const of_one[] = { "uuid", "bus_id", "serial" };
@@ -352,15 +353,17 @@ static int check_gpu(struct binder *b, const struct ynode *node, void *object)
         return r;
     bind_leave(b, path);
     for (size_t i = 0; i < sizeof(of_one) / sizeof(of_one[0]); i++)
-        if (g->count > 1 && bind_is_set(&gpu_table, g, of_one[i]))
+        if (gpu_spec_gpus(g) > 1 && bind_is_set(&gpu_table, g, of_one[i]))
             return bind_refuse(b, EINVAL, ynode_key(node, of_one[i]),
-                               "%lld GPUs cannot share one %s", (long long)g->count, of_one[i]);
+                               "%lld GPUs cannot share one %s", (long long)gpu_spec_gpus(g),
+                               of_one[i]);
     return 0;
 }
 
 /* clang-format off */
 static const struct bind_field gpu_fields[] = {
     BIND_ROW_INT("count", gpu_spec, count, 0, CONFIG_GPUS_MAX, 0, "How many like this."),
+    BIND_ROW_SHAPED("node", gpu_spec, node, 0, &node_names_shape, "Node that it is on, where the mount has several."),
     BIND_ROW_TEXT("model", gpu_spec, model, 0, "Model, by name or product."),
     BIND_ROW_SHAPED("uuid", gpu_spec, uuid, 0, &uuid_shape, "UUID."),
     BIND_ROW_SHAPED("serial", gpu_spec, serial, 0, &serial_shape, "Serial number."),
@@ -708,26 +711,69 @@ static int node_gpu(struct config *cfg, const struct node_spec *node, const stru
     return bind_is_set(&node_gpu_table, from, "metrics") ? node_load(cfg, &from->metrics, g) : 0;
 }
 
+/* How many items of `gpus` a node becomes: one for all that are not listed, where they name their node. */
+static size_t node_items(const struct node_spec *node, bool named)
+{
+    return node->gpus.count ? node->gpus.count : named ? 1 : (size_t)node->gpu_count;
+}
+
+static int node_gpus(struct config *cfg, const struct node_spec *node, bool named,
+                     struct gpu_spec *gpus)
+{
+    const struct node_gpu *listed = node->gpus.count ? node->gpus.items : NULL;
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < node_items(node, named); i++) {
+        r = node_gpu(cfg, node, listed ? &listed[i] : NULL, &gpus[i]);
+        if (!named)
+            continue;
+        memcpy(gpus[i].node, node->key, sizeof(gpus[i].node));
+        bind_mark(&gpu_table, &gpus[i], "node", true);
+        if (listed)
+            continue;
+        gpus[i].head.line = node->head.line;
+        gpus[i].head.column = node->head.column;
+        gpus[i].count = node->gpu_count;
+        bind_mark(&gpu_table, &gpus[i], "count", true);
+    }
+    return r;
+}
+
+/* Makes `gpus` of some of the nodes; those of several say which they are on. */
+static int take_nodes(struct config *cfg, const struct node_spec *nodes, size_t n, bool named)
+{
+    struct gpu_spec *gpus;
+    size_t count = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < n; i++)
+        count += node_items(&nodes[i], named);
+    gpus = arena_alloc(&cfg->arena, (count + 1) * sizeof(*gpus));
+    if (!gpus)
+        return -ENOMEM;
+    cfg->gpus = (struct bind_list){ gpus, count };
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        r = node_gpus(cfg, &nodes[i], named, gpus);
+        gpus += node_items(&nodes[i], named);
+    }
+    return r;
+}
+
 static int take_node(struct binder *b, struct config *cfg, const char *wanted)
 {
     const struct node_spec *node = pick_node(b, cfg, wanted);
-    const struct node_gpu *listed;
-    struct gpu_spec *gpus;
-    size_t count;
-    int r = 0;
 
     if (!node)
         return -EINVAL;
-    listed = node->gpus.count ? node->gpus.items : NULL;
-    count = node->gpus.count ? node->gpus.count : (size_t)node->gpu_count;
-    gpus = arena_alloc(&cfg->arena, count * sizeof(*gpus));
-    if (!gpus)
-        return -ENOMEM;
-    for (size_t i = 0; r == 0 && i < count; i++)
-        r = node_gpu(cfg, node, listed ? &listed[i] : NULL, &gpus[i]);
-    cfg->gpus = (struct bind_list){ gpus, count };
     memcpy(cfg->node, node->key, sizeof(cfg->node));
-    return r;
+    return take_nodes(cfg, node, 1, false);
+}
+
+static int take_all_nodes(struct binder *b, struct config *cfg)
+{
+    if (!bind_is_set(&config_table, cfg, "nodes"))
+        return why_set(b->why, EINVAL, "%s has no 'nodes' to take all of", b->file);
+    return take_nodes(cfg, cfg->nodes.items, cfg->nodes.count, true);
 }
 
 /* --- reading --------------------------------------------------------------------------------- */
@@ -761,7 +807,7 @@ static int read_document(struct config *cfg, const char *text, size_t length,
     if (r == 0)
         r = bind_read(&b, &config_table, cfg->doc.root, cfg);
     if (r == 0)
-        r = name_node(&b, cfg, options->node);
+        r = options->all_nodes ? take_all_nodes(&b, cfg) : name_node(&b, cfg, options->node);
     if (r == 0 && !bind_is_set(&config_table, cfg, "gpus") &&
         !bind_is_set(&config_table, cfg, "nodes"))
         r = default_gpus(cfg);

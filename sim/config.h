@@ -12,6 +12,7 @@
 #include "sim/bind.h"
 #include "sim/fault.h"
 #include "sim/model.h"
+#include "sim/node_names.h"
 #include "sim/physics.h"
 #include "sim/profile.h"
 #include "sim/workload.h"
@@ -58,8 +59,9 @@ struct profile_name {
 
 struct gpu_spec {
     struct bind_head head;
-    char key[48]; /* in `overrides`: an index or a UUID */
-    int64_t count;
+    char key[48];         /* in `overrides`: an index or a UUID */
+    int64_t count;        /* of each node, where it names several */
+    char node[NODE_NAME]; /* where it is, or several nodes: see node_names.h; "": where all are */
     char model[64];
     char uuid[48], serial[24], bus_id[20];
     int64_t minor, numa_node, module_id;
@@ -141,7 +143,7 @@ struct node_gpu {
 
 struct node_spec {
     struct bind_head head;
-    char key[254];
+    char key[NODE_NAME];
     int64_t gpu_memory_mib, gpu_count;
     char gpu_product[64];
     struct bind_list gpus; /* of struct node_gpu */
@@ -150,7 +152,7 @@ struct node_spec {
 struct config {
     struct bind_head head;
     int64_t version;
-    char node[254];
+    char node[NODE_NAME];
     struct driver_spec driver;
     int64_t seed, step_ns, update_interval_ns;
     double speed;
@@ -182,7 +184,12 @@ struct gpu_entry {
     struct gpu_spec spec;        /* with overrides merged in */
     const struct gpu_spec *from; /* the item of gpus it came from */
     const struct gpu_model *model;
-    int profile; /* in config.profiles */
+    int profile;          /* in config.profiles */
+    char node[NODE_NAME]; /* which of several it is on; "": there is only one */
+    int node_number;      /* of that node; -1: there is only one */
+    int node_index;       /* position on that node */
+    uint32_t
+        node_domain; /* PCI domain there: `domain` is of the mount, where all have their place */
     char uuid[48], serial[24];
     uint32_t domain, bus, device, function;
     int minor, numa_node, module_id;
@@ -194,6 +201,7 @@ struct config_options {
     const char *schemas; /* directory that overrides or adds models and profiles; NULL: none */
     const char *
         node; /* name of the node, and which of `nodes:`; NULL: the config's own, or the only one */
+    bool all_nodes;     /* all of `nodes:`, instead of one */
     char **environment; /* NULL-terminated NAME=value; NULL: none is looked at */
 };
 
@@ -214,6 +222,9 @@ void config_release(struct config *cfg);
 /* Works out every GPU. The caller frees *entries. Refuses duplicates and what does not fit a model. */
 int config_resolve(const struct config *cfg, struct gpu_entry **entries, int *count,
                    struct why *why);
+
+/* How many GPUs an item of `gpus` stands for, on all of its nodes. */
+int64_t gpu_spec_gpus(const struct gpu_spec *spec);
 
 /* Appends the configuration as YAML that config_parse reads to the same. */
 void config_print(struct text *out, const struct config *cfg);

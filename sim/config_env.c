@@ -82,6 +82,10 @@ static int set_count(struct config *cfg, const char *text, struct why *why)
         return why_set(why, r == -EINVAL ? EINVAL : ERANGE,
                        "environment: NUM_FAKE_GPUS: '%s' is not a number of GPUs; allowed: 0 to %d",
                        text, CONFIG_GPUS_MAX);
+    if (cfg->gpus.count && *((const struct gpu_spec *)cfg->gpus.items)->node)
+        return why_set(why, EINVAL,
+                       "environment: NUM_FAKE_GPUS: the configuration says which GPUs are on which "
+                       "node; allowed: to leave it empty");
     gpus = arena_alloc(&cfg->arena, (cfg->gpus.count + 1) * sizeof(*gpus));
     if (!gpus)
         return -ENOMEM;

@@ -24,6 +24,7 @@ struct resolver {
     int *named_by;    /* for each GPU: the last workload that named it, from 1 */
     int64_t shares;   /* GPUs of all workloads so far; of all faults */
     int64_t targets;
+    int64_t next_domain; /* behind those of the nodes so far */
     struct why *why;
 };
 
@@ -67,13 +68,14 @@ static const char *node_key(const char *key)
     return key;
 }
 
-/* The node that was picked, or NULL in the other form. */
-static const struct node_spec *node_taken(const struct config *cfg)
+/* The node that a GPU was taken from, or NULL in the other form. */
+static const struct node_spec *node_taken(const struct config *cfg, const struct gpu_spec *from)
 {
     const struct node_spec *nodes = cfg->nodes.items;
+    const char *name = *from->node ? from->node : cfg->node;
 
     for (size_t i = 0; i < cfg->nodes.count; i++)
-        if (!strcmp(nodes[i].key, cfg->node))
+        if (!strcmp(nodes[i].key, name))
             return &nodes[i];
     return NULL;
 }
@@ -81,10 +83,13 @@ static const struct node_spec *node_taken(const struct config *cfg)
 static void add_gpu_path(struct text *path, const struct config *cfg, const struct gpu_spec *from)
 {
     const struct ynode *gpus = ynode_get(cfg->doc.root, "gpus");
-    ptrdiff_t i = from - (const struct gpu_spec *)cfg->gpus.items;
+    const struct gpu_spec *first = cfg->gpus.items;
+    ptrdiff_t i = from - first;
 
+    while (cfg->nodes.count && first < from && strcmp(first->node, from->node))
+        first++, i--; /* those of other nodes */
     if (cfg->nodes.count)
-        text_addf(path, "nodes.%s.gpus[%td]", cfg->node, i);
+        text_addf(path, "nodes.%s.gpus[%td]", *from->node ? from->node : cfg->node, i);
     else if (gpus && gpus->kind == YNODE_LIST)
         text_addf(path, "gpus[%td]", i);
     else
@@ -109,7 +114,7 @@ refuse_gpu(struct resolver *r, int err, const struct gpu_entry *e, const char *k
            ...)
 {
     const struct gpu_spec *over = override_with(r, e, key);
-    const struct node_spec *node = over ? NULL : node_taken(r->cfg);
+    const struct node_spec *node = over ? NULL : node_taken(r->cfg, e->from);
     const struct bind_head *head = over ? &over->head : &e->from->head;
     struct text path = TEXT_INIT;
     va_list ap;
@@ -149,14 +154,14 @@ refuse_item(struct resolver *r, int err, const char *list, size_t i, const struc
 /* --- identity -------------------------------------------------------------------------------- */
 
 /* The same node and index give the same UUID, whatever else changes around it. */
-static void make_identity(const struct config *cfg, int index, struct gpu_entry *e)
+static void make_identity(const struct config *cfg, struct gpu_entry *e)
 {
     char name[32];
     struct rng rng;
     uint64_t a, b;
 
-    snprintf(name, sizeof(name), "/gpu/%d", index);
-    rng = rng_seeded(rng_hash(0, cfg->node), name);
+    snprintf(name, sizeof(name), "/gpu/%d", e->node_index);
+    rng = rng_seeded(rng_hash(0, *e->node ? e->node : cfg->node), name);
     a = rng_next(&rng);
     b = rng_next(&rng);
     snprintf(e->uuid, sizeof(e->uuid),
@@ -174,20 +179,32 @@ static void make_identity(const struct config *cfg, int index, struct gpu_entry 
         memcpy(e->serial, e->spec.serial, sizeof(e->serial));
 }
 
-static int make_address(struct resolver *r, int index, struct gpu_entry *e)
+/*
+ * On every node the buses begin anew. In a mount of several each node has domains of its own, the next that are
+ * free, so that addresses stay apart.
+ */
+static int make_address(struct resolver *r, struct gpu_entry *e)
 {
     const struct pci_spec *pci = &r->cfg->pci;
     int64_t per_domain = (256 - pci->first_bus + pci->bus_step - 1) / pci->bus_step;
-    int64_t domain = pci->domain + index / per_domain;
+    int64_t domain = pci->domain + e->node_index / per_domain, behind = 0;
+    int result;
 
-    if (*e->spec.bus_id)
-        return bus_id_parse(e->spec.bus_id, &e->domain, &e->bus, &e->device, &e->function);
-    if (domain > 0xffff)
-        return refuse_gpu(r, ERANGE, e, "bus_id", "no bus is left for GPU %d behind domain 0xffff",
-                          index);
-    e->domain = (uint32_t)domain;
-    e->bus = (uint32_t)(pci->first_bus + index % per_domain * pci->bus_step);
+    if (*e->spec.bus_id) {
+        result = bus_id_parse(e->spec.bus_id, &e->domain, &e->bus, &e->device, &e->function);
+        e->node_domain = e->domain;
+        return result;
+    }
+    if (e->node_number > 0)
+        behind = r->next_domain - (e->node_index % per_domain != 0) - domain;
+    if (domain + behind > 0xffff)
+        return refuse_gpu(r, ERANGE, e, "bus_id", "no bus is left for GPU %td behind domain 0xffff",
+                          e - r->entries);
+    e->node_domain = (uint32_t)domain;
+    e->domain = (uint32_t)(domain + behind);
+    e->bus = (uint32_t)(pci->first_bus + e->node_index % per_domain * pci->bus_step);
     e->device = e->function = 0;
+    r->next_domain = e->domain + 1;
     return 0;
 }
 
@@ -228,11 +245,10 @@ static int check_modes(struct resolver *r, const struct gpu_entry *e)
     return 0;
 }
 
-static int choose_numa(struct resolver *r, struct gpu_entry *e, int index, int total)
+static int check_numa(struct resolver *r, struct gpu_entry *e)
 {
     int64_t nodes = r->cfg->numa.nodes;
 
-    e->numa_node = (int)(index * nodes / total);
     if (!bind_is_set(&gpu_table, &e->spec, "numa_node"))
         return 0;
     e->numa_node = (int)e->spec.numa_node;
@@ -242,6 +258,14 @@ static int choose_numa(struct resolver *r, struct gpu_entry *e, int index, int t
                           ")",
                           e->numa_node, nodes - 1, nodes);
     return 0;
+}
+
+/* GPUs [first, behind) are those of a node. */
+static void deal_numa(struct resolver *r, int first, int behind)
+{
+    for (int i = first; i < behind; i++)
+        if (!bind_is_set(&gpu_table, &r->entries[i].spec, "numa_node"))
+            r->entries[i].numa_node = (int)((i - first) * r->cfg->numa.nodes / (behind - first));
 }
 
 static void choose_profile(const struct config *cfg, struct gpu_entry *e, int index, int in_group)
@@ -283,7 +307,7 @@ static int64_t usable_bytes(const struct gpu_entry *e)
 static int refuse_base_memory(struct resolver *r, const struct gpu_entry *e, double wanted)
 {
     const struct gpu_spec *over = override_with(r, e, "workload");
-    bool in_node = !over && node_taken(r->cfg);
+    bool in_node = !over && node_taken(r->cfg, e->from);
     const char *key = in_node ? "metrics.fb-used" : "workload.memory";
     struct bind_head at = bind_position(r->cfg->doc.root, &e->spec.workload.head,
                                         in_node ? "fb-used" : "memory", 0);
@@ -322,7 +346,7 @@ static void apply_overrides(struct resolver *r, int index, struct gpu_entry *e)
             continue;
         r->override_of[i] = index;
         bind_merge(&gpu_table, &e->spec, &overrides[i]);
-        make_identity(r->cfg, index, e);
+        make_identity(r->cfg, e);
     }
 }
 
@@ -334,9 +358,9 @@ static int check_minor(struct resolver *r, const struct gpu_entry *e)
                       e->minor, e - r->entries, MINOR_MAX);
 }
 
-static int check_entry(struct resolver *r, struct gpu_entry *e, int index, int total)
+static int check_entry(struct resolver *r, struct gpu_entry *e)
 {
-    int result = make_address(r, index, e);
+    int result = make_address(r, e);
 
     if (result == 0)
         result = check_minor(r, e);
@@ -345,7 +369,7 @@ static int check_entry(struct resolver *r, struct gpu_entry *e, int index, int t
     if (result == 0)
         result = check_modes(r, e);
     if (result == 0)
-        result = choose_numa(r, e, index, total);
+        result = check_numa(r, e);
     if (result == 0)
         result = check_base_memory(r, e);
     return result;
@@ -360,22 +384,45 @@ static int number_of(const struct resolver *r, const struct gpu_entry *e, const 
     return (int)given + (override_with(r, e, key) ? 0 : in_group);
 }
 
-static int resolve_gpu(struct resolver *r, const struct gpu_spec *from, int in_group, int total)
+/* Which node it is on, and where there. */
+static int join_node(struct resolver *r, struct gpu_entry *e, const char *node)
 {
-    int index = r->count;
+    const struct gpu_entry *before = e > r->entries ? e - 1 : NULL;
+    bool same = before && !strcmp(before->node, node);
+
+    memcpy(e->node, node, sizeof(e->node));
+    e->node_index = same ? before->node_index + 1 : 0;
+    e->node_number = !*node ? -1 : !before ? 0 : before->node_number + !same;
+    if (before && !*before->node != !*node)
+        return refuse_gpu(r, EINVAL, e, "node",
+                          "GPU %td has %s; allowed: a node for all GPUs, or for none",
+                          e - r->entries,
+                          *node ? "one, those before it have none"
+                                : "none, those before it have one");
+    return 0;
+}
+
+/* GPU `in_item` of an item, and so many on this node. */
+static int resolve_gpu(struct resolver *r, const struct gpu_spec *from, const char *node,
+                       int in_item, int in_group)
+{
+    int index = r->count, result;
     struct gpu_entry *e = &r->entries[r->count++];
 
     *e = (struct gpu_entry){ .spec = *from, .from = from };
-    make_identity(r->cfg, index, e);
+    result = join_node(r, e, node);
+    if (result < 0)
+        return result;
+    make_identity(r->cfg, e);
     apply_overrides(r, index, e);
     e->model = model_find(&r->cfg->models, *e->spec.model ? e->spec.model : "A100-SXM4-40GB");
     if (!e->model)
         return refuse_gpu(r, EINVAL, e, "model", "'%s' is not a model", e->spec.model);
-    e->minor = number_of(r, e, "minor", e->spec.minor, in_group, index);
-    e->module_id = number_of(r, e, "module_id", e->spec.module_id, in_group, index + 1);
+    e->minor = number_of(r, e, "minor", e->spec.minor, in_item, index);
+    e->module_id = number_of(r, e, "module_id", e->spec.module_id, in_group, e->node_index + 1);
     e->memory_bytes = e->spec.memory_bytes ? e->spec.memory_bytes : e->model->memory.total_bytes;
-    choose_profile(r->cfg, e, index, in_group);
-    return check_entry(r, e, index, total);
+    choose_profile(r->cfg, e, index, in_item);
+    return check_entry(r, e);
 }
 
 /* --- duplicates ------------------------------------------------------------------------------ */
@@ -404,7 +451,7 @@ static void text_serial(const struct gpu_entry *e, char *text, size_t size)
 }
 
 struct claim {
-    char text[WORKLOAD_NAME];
+    char text[NODE_NAME]; /* the longest of them */
     int index;
 };
 
@@ -445,6 +492,31 @@ static int check_unique(struct resolver *r, const char *key, entry_text *text)
     return result;
 }
 
+/* Nodes by name, each by its first GPU: one that comes twice has GPUs of others in between. */
+static int check_nodes(struct resolver *r)
+{
+    struct claim *claims = calloc((size_t)r->count + 1, sizeof(*claims));
+    int count = 0, result = 0;
+
+    if (!claims)
+        return why_set(r->why, ENOMEM, "%s: out of memory", r->cfg->source);
+    for (int i = 0; i < r->count; i++)
+        if (*r->entries[i].node && !r->entries[i].node_index) {
+            claims[count].index = i;
+            memcpy(claims[count++].text, r->entries[i].node, sizeof(r->entries[i].node));
+        }
+    qsort(claims, (size_t)count, sizeof(*claims), claim_order);
+    for (int i = 1; i < count && result == 0; i++)
+        if (!strcmp(claims[i - 1].text, claims[i].text))
+            result =
+                refuse_gpu(r, EINVAL, &r->entries[claims[i].index], "node",
+                           "'%s' is a duplicate: GPU %d is on it, and the GPUs of a node follow "
+                           "each other",
+                           claims[i].text, claims[i - 1].index);
+    free(claims);
+    return result;
+}
+
 static int check_duplicates(struct resolver *r)
 {
     static const struct {
@@ -456,7 +528,7 @@ static int check_duplicates(struct resolver *r)
         { "minor", text_minor },
         { "serial", text_serial },
     };
-    int result = 0;
+    int result = check_nodes(r);
 
     for (size_t i = 0; i < sizeof(unique) / sizeof(unique[0]) && result == 0; i++)
         result = check_unique(r, unique[i].key, unique[i].text);
@@ -470,7 +542,16 @@ static bool is_all(const char *name)
     return !strcmp(name, "all");
 }
 
-/* The GPU of that index, UUID or bus id, or -1. */
+/* The GPU that is NODE/INDEX, or -1. */
+static int device_on_node(const struct resolver *r, const char *name)
+{
+    for (int i = 0; i < r->count; i++)
+        if (node_device_is(name, r->entries[i].node, r->entries[i].node_index))
+            return i;
+    return -1;
+}
+
+/* The GPU of that index, UUID, bus id or place on a node, or -1. */
 static int device_find(const struct resolver *r, const char *name)
 {
     uint32_t domain, bus, device, function;
@@ -479,6 +560,8 @@ static int device_find(const struct resolver *r, const char *name)
 
     if (parse_i64(name, &index) == 0)
         return index >= 0 && index < r->count ? (int)index : -1;
+    if (strchr(name, '/'))
+        return device_on_node(r, name);
     for (int i = 0; i < r->count; i++) {
         const struct gpu_entry *e = &r->entries[i];
 
@@ -630,6 +713,9 @@ static int check_override(struct resolver *r, size_t i)
     if (bind_is_set(&gpu_table, o, "count"))
         return refuse_gpu(r, EINVAL, &r->entries[r->override_of[i]], "count",
                           "an override is about one GPU");
+    if (bind_is_set(&gpu_table, o, "node"))
+        return refuse_gpu(r, EINVAL, &r->entries[r->override_of[i]], "node",
+                          "an override cannot move a GPU to another node");
     return 0;
 }
 
@@ -732,14 +818,40 @@ static int check_references(struct resolver *r)
 
 /* --- all ------------------------------------------------------------------------------------- */
 
+static int resolve_item(struct resolver *r, const struct gpu_spec *item)
+{
+    struct node_names names = node_names_of(item->node);
+    char node[NODE_NAME];
+    int result = 0;
+
+    for (int n = 0; n < names.count && result == 0; n++) {
+        node_names_get(&names, n, node);
+        for (int k = 0; k < item->count && result == 0; k++)
+            result = resolve_gpu(r, item, node, n * (int)item->count + k, k);
+    }
+    return result;
+}
+
+static void deal_all_numa(struct resolver *r)
+{
+    int first = 0;
+
+    for (int i = 1; i <= r->count; i++)
+        if (i == r->count || !r->entries[i].node_index) {
+            deal_numa(r, first, i);
+            first = i;
+        }
+}
+
 static int resolve_all(struct resolver *r)
 {
     const struct gpu_spec *gpus = r->cfg->gpus.items;
     int result = 0;
 
-    for (size_t i = 0; i < r->cfg->gpus.count; i++)
-        for (int j = 0; j < gpus[i].count && result == 0; j++)
-            result = resolve_gpu(r, &gpus[i], j, r->room);
+    for (size_t i = 0; i < r->cfg->gpus.count && result == 0; i++)
+        result = resolve_item(r, &gpus[i]);
+    if (result == 0)
+        deal_all_numa(r);
     if (result == 0)
         result = check_duplicates(r);
     if (result == 0)
@@ -771,7 +883,7 @@ int config_resolve(const struct config *cfg, struct gpu_entry **entries, int *co
     int result;
 
     for (size_t i = 0; i < cfg->gpus.count; i++)
-        total += gpus[i].count;
+        total += gpu_spec_gpus(&gpus[i]);
     if (total > CONFIG_GPUS_MAX)
         return why_set(why, ERANGE, "%s:%d:%d: gpus: %" PRId64 " GPUs; allowed: at most %d",
                        cfg->source, gpus[0].head.line, gpus[0].head.column, total, CONFIG_GPUS_MAX);

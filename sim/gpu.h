@@ -43,6 +43,9 @@ struct gpu_plan {
     uint64_t id; /* never used again */
     char uuid[48], serial[24];
     uint32_t domain, bus, device, function;
+    int32_t node;         /* in the world's nodes; -1: there is only one */
+    int32_t node_index;   /* position on it */
+    uint32_t node_domain; /* PCI domain there */
     int32_t minor, numa_node, module_id;
     char cpus[128]; /* near it, as the configuration says; "": by the number of NUMA nodes */
     uint32_t model, profile;

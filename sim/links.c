@@ -6,7 +6,7 @@
 #include "sim/links.h"
 
 /* Boards with links meet in groups of this size where every GPU reaches every other. */
-enum { GROUP = 8 };
+enum { GROUP = 8, SWITCHES_MAX = 6 };
 
 struct wiring {
     const struct gpu_entry *entries;
@@ -56,18 +56,21 @@ static int switches_of(const struct gpu_model *m)
 static void connect_switches(const struct wiring *w, int gpu)
 {
     const struct gpu_model *m = w->entries[gpu].model;
-    int switches = switches_of(m);
+    int switches = switches_of(m), node = w->entries[gpu].node_number;
+    int before = node > 0 ? node * SWITCHES_MAX : 0; /* those of other nodes */
 
     for (int l = 0; l < m->nvlink.links; l++)
         w->plans[gpu].links[l] = (struct link_plan){ LINK_SWITCH, (uint8_t)(gpu % 64),
-                                                     (int16_t)(l % switches) };
+                                                     (int16_t)(before + l % switches) };
 }
 
-/* Members of the group of `gpu`: [first, behind). */
+/* Members of the group of `gpu`: [first, behind). Links end with a node. */
 static void group_of(const struct wiring *w, int gpu, int *first, int *behind)
 {
-    *first = gpu / GROUP * GROUP;
-    *behind = *first + GROUP < w->count ? *first + GROUP : w->count;
+    *first = gpu - w->entries[gpu].node_index % GROUP;
+    *behind = gpu + 1;
+    while (*behind < w->count && *behind < *first + GROUP && w->entries[*behind].node_index)
+        ++*behind;
 }
 
 /* Only boards of a kind have plugs that fit. */
@@ -103,7 +106,10 @@ static void connect_ring(const struct wiring *w, int gpu)
 
 static void connect_pair(const struct wiring *w, int gpu)
 {
-    if (gpu % 2 == 0 && gpu + 1 < w->count && fit(w, gpu, gpu + 1))
+    int first, behind;
+
+    group_of(w, gpu, &first, &behind);
+    if (w->entries[gpu].node_index % 2 == 0 && gpu + 1 < behind && fit(w, gpu, gpu + 1))
         connect(w, gpu, gpu + 1, links_of(w, gpu));
 }
 

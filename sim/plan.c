@@ -96,6 +96,7 @@ static void count_needs(const struct applying *a, uint32_t need[SECTION_COUNT])
         memcpy(need, a->before->used, SECTION_COUNT * sizeof(*need));
     need[SECTION_MODELS] = (uint32_t)(a->count < cfg->models.count ? a->count : cfg->models.count);
     need[SECTION_GPU_PLANS] = need[SECTION_GPUS] = (uint32_t)a->count;
+    need[SECTION_NODES] = a->count ? (uint32_t)(a->entries[a->count - 1].node_number + 1) : 0;
     need[SECTION_PROFILES] = (uint32_t)cfg->profiles.count;
     need[SECTION_FAULTS] = need[SECTION_DUE] = (uint32_t)cfg->faults.count;
     for (int i = 0; i < cfg->profiles.count; i++)
@@ -191,6 +192,27 @@ static void set_cpus(const struct numa_spec *numa, struct gpu_plan *p)
         memcpy(p->cpus, cpus[p->numa_node].text, sizeof(p->cpus));
 }
 
+static void set_nodes(struct applying *a)
+{
+    struct world *w = a->st.world;
+    struct fleet_node *nodes = world_nodes(w);
+
+    memset(nodes, 0, w->room[SECTION_NODES] * sizeof(*nodes));
+    w->used[SECTION_NODES] = 0;
+    for (int i = 0; i < a->count; i++) {
+        const struct gpu_entry *e = &a->entries[i];
+
+        if (e->node_number < 0)
+            continue;
+        if (!e->node_index) {
+            memcpy(nodes[e->node_number].name, e->node, sizeof(e->node));
+            nodes[e->node_number].first = (uint32_t)i;
+            w->used[SECTION_NODES]++;
+        }
+        nodes[e->node_number].count++;
+    }
+}
+
 static void set_gpu_plans(struct applying *a, struct signal_fill *fill)
 {
     struct world *w = a->st.world;
@@ -211,6 +233,9 @@ static void set_gpu_plans(struct applying *a, struct signal_fill *fill)
         p->bus = e->bus;
         p->device = e->device;
         p->function = e->function;
+        p->node = e->node_number;
+        p->node_index = e->node_index;
+        p->node_domain = e->node_domain;
         p->minor = e->minor;
         p->numa_node = e->numa_node;
         p->module_id = e->module_id;
@@ -241,6 +266,7 @@ static void set_plans(struct applying *a)
     fill = section_fill(w);
     n->first_signal = fill.signal_count;
     n->first_phase = fill.phase_count;
+    set_nodes(a);
     set_profiles(a, &fill);
     set_gpu_plans(a, &fill);
     n->signal_count = fill.signal_count - n->first_signal;

@@ -27,6 +27,18 @@ static int find_uuid(const struct world *w, const char *uuid)
     return -1;
 }
 
+/* NODE/INDEX */
+static int find_on_node(const struct world *w, const char *name)
+{
+    const struct gpu_plan *plans = world_gpu_plans(w);
+
+    for (uint32_t i = 0; i < w->used[SECTION_GPU_PLANS]; i++)
+        if (plans[i].node >= 0 &&
+            node_device_is(name, world_nodes(w)[plans[i].node].name, plans[i].node_index))
+            return (int)i;
+    return -1;
+}
+
 int plan_find_gpu(const struct world *w, const char *name)
 {
     const struct gpu_plan *plans = world_gpu_plans(w);
@@ -35,6 +47,8 @@ int plan_find_gpu(const struct world *w, const char *name)
 
     if (parse_i64(name, &index) == 0)
         return index >= 0 && index < w->used[SECTION_GPU_PLANS] ? (int)index : -1;
+    if (strchr(name, '/'))
+        return find_on_node(w, name);
     if (bus_id_parse(name, &domain, &bus, &device, &function) < 0)
         return find_uuid(w, name);
     for (uint32_t i = 0; i < w->used[SECTION_GPU_PLANS]; i++)

@@ -73,7 +73,7 @@ enum {
 };
 
 struct device_name {
-    char text[48]; /* an index, a UUID, a bus id, a MIG device, or "all" */
+    char text[272]; /* an index, a UUID, a bus id, NODE/INDEX, a MIG device, or "all" */
 };
 
 struct workload_spec {

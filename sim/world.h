@@ -24,6 +24,7 @@
 #include "sim/fault.h"
 #include "sim/gpu.h"
 #include "sim/model.h"
+#include "sim/node_names.h"
 #include "sim/physics.h"
 #include "sim/signal.h"
 #include "sim/workload.h"
@@ -36,6 +37,12 @@ struct profile {
     uint32_t first_pin, pin_count;
 };
 
+/* One of several nodes that share the mount: GPUs [first, first + count). */
+struct fleet_node {
+    char name[NODE_NAME];
+    uint32_t first, count;
+};
+
 /* SECTION(ID, name, type, PLAN or LIVE) */
 /* clang-format off */
 #define WORLD_SECTIONS(SECTION)                           \
@@ -44,6 +51,7 @@ struct profile {
     SECTION(SIGNALS, signals, struct signal, PLAN)        \
     SECTION(PHASES, phases, struct phase, PLAN)           \
     SECTION(GPU_PLANS, gpu_plans, struct gpu_plan, PLAN)  \
+    SECTION(NODES, nodes, struct fleet_node, PLAN)        \
     SECTION(WORKLOADS, workloads, struct workload, PLAN)  \
     SECTION(LIMITS, limits, struct limit, PLAN)           \
     SECTION(FAULTS, faults, struct planned_fault, PLAN)   \
@@ -135,7 +143,7 @@ struct due_fault {
 
 /* The node: what it is. */
 struct node_plan {
-    char name[254];
+    char name[NODE_NAME];
     char driver_version[32], cuda_version[16], nvml_version[32];
     int32_t kernel_module, mig_strategy;
     int32_t dev, nvlink_topology;

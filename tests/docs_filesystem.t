@@ -191,7 +191,7 @@ def for_first_gpu(text):
     identity = mount / "gpus/0/identity"
     bdf = (identity / "bus_id").read_text().strip()[4:].lower()
     for token, value in (("<i>", "0"), ("<minor>", (identity / "minor_number").read_text().strip()),
-                         ("<bdf>", bdf), ("<root>", bdf[:7])):
+                         ("<bdf>", bdf), ("<root>", bdf[:7]), ("<node>", "worker-1"), ("<number>", "0")):
         text = text.replace(token, value)
     return text
 

@@ -25,7 +25,7 @@ static void fill_gpus(void)
     static const struct view_process pod = { 0, -1, 1, 1, 1, "w", "n", "p", "c" };
     static const struct view_instance instance = { 1, "1g.5gb", 5, 1 };
 
-    gpus[1].index = 1;
+    gpus[1].index = gpus[1].position = 1;
     gpus[0].processes = &pod;
     gpus[0].process_count = 1;
     gpus[0].instances = &instance;

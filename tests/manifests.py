@@ -3,6 +3,7 @@
     faults                   what does not fit together, a line each
     text NAME KEY            an entry of a ConfigMap
     command FILE KIND        the command of an object's only container, a word in a line
+    probes DEPLOYMENT        the commands of all probes of a Deployment of k8s/kwok, a line each
     probe WORKLOAD CONTAINER PROBE   a probe's command, a word in a line, or its path
     container WORKLOAD CONTAINER NODE   a container as container_write (tests/container.sh) takes it; NODE is the directory
                              that stands for the node's root, NODE/volumes has what is not of the node
@@ -21,11 +22,13 @@ import yaml
 
 WORKLOADS = ("DaemonSet", "Deployment", "Job", "CronJob")
 # Who may what: everything that is not here is a fault.
-PRIVILEGED = {("fakegpufs", "driver")}
-ROOT = {("fakegpufs", "driver"), ("fakegpufs", "pods"), ("gpu-off-the-bus", "scenario"), ("nvidia-device-plugin", "plugin"),
-        ("gpu-feature-discovery", "discovery")}
+PRIVILEGED = {("fakegpufs", "driver"), ("kwok-gpus", "driver-a"), ("kwok-gpus", "driver-b")}
+ROOT = PRIVILEGED | {("fakegpufs", "pods"), ("gpu-off-the-bus", "scenario"), ("nvidia-device-plugin", "plugin"),
+                     ("gpu-feature-discovery", "discovery")}
+# Of a simulated node: nothing of it runs.
+SIMULATED = {"kwok-train"}
 TOKENS = {"gpu-labeller"}
-HOST_PATHS = {"/run/fakegpufs", "/var/lib/kubelet/pod-resources", "/var/lib/kubelet/device-plugins",
+HOST_PATHS = {"/run/fakegpufs", "/run/fakegpufs-kwok", "/var/lib/kubelet/pod-resources", "/var/lib/kubelet/device-plugins",
               "/etc/kubernetes/node-feature-discovery/features.d", "/var/run/cdi"}
 VERBS = {"nodes": ["get", "patch"]}
 # Those that `make image` makes, and NVIDIA's.
@@ -130,20 +133,50 @@ def described(thing, name, node):
     }
 
 
+def kwok_faults():
+    """The fleet: both daemons have a configuration and a place below what the exporter serves, and Prometheus finds it."""
+    things = {(thing["kind"], thing["metadata"]["name"]): thing for _, thing in load("k8s/kwok/*.yaml")}
+    fleet, service = things["Deployment", "kwok-gpus"], things["Service", "kwok-gpus"]
+    if things["Namespace", "gpu-monitoring"] != load("k8s/base/namespace.yaml")[0][1]:
+        yield "k8s/kwok: the namespace is another than that of k8s/base"
+    files = yaml.safe_load(open("k8s/kwok/kustomization.yaml"))["configMapGenerator"][0]["files"]
+    containers = {container["name"]: container for container in pod_of(fleet)["spec"]["containers"]}
+    roots = containers["exporter"]["args"][-1]
+    for name in ("driver-a", "driver-b"):
+        _, config, mount = containers[name]["args"]
+        if config.split("/")[-1] not in files:
+            yield f"{name}: there is no {config}"
+        if mount.rpartition("/")[0] != roots:
+            yield f"{name}: the exporter does not look at {mount}"
+        for probe in ("startupProbe", "livenessProbe"):
+            if containers[name][probe]["exec"]["command"][-1] != mount:
+                yield f"{name}: the {probe} looks elsewhere"
+    if fleet["spec"]["strategy"] != {"type": "Recreate"}:
+        yield "kwok-gpus: two pods may mount on one place"
+    if service["spec"]["selector"] != pod_of(fleet)["metadata"]["labels"]:
+        yield "kwok-gpus: the Service does not lead to the exporter"
+    url = f"http://kwok-gpus.gpu-monitoring.svc:{service['spec']['ports'][0]['port']}/nodes"
+    scrape = yaml.safe_load(open("k8s/kwok/prometheus.yml"))["scrape_configs"][0]
+    if [sd["url"] for sd in scrape["http_sd_configs"]] != [url] or \
+            [sd["url"] for sd in things["ScrapeConfig", "kwok-gpus"]["spec"]["httpSDConfigs"]] != [url]:
+        yield f"kwok-gpus: Prometheus does not ask {url}"
+
+
 def faults():
     base = load("k8s/base/*.yaml") + load("k8s/components/*/*.yaml")
-    things = everything()
+    things = everything() + load("k8s/kwok/*.yaml")
     maps = {thing["metadata"]["name"] for _, thing in things if thing["kind"] == "ConfigMap"}
-    maps |= {entry["name"] for entry in yaml.safe_load(open("k8s/observability/kustomization.yaml"))["configMapGenerator"]}
+    maps |= {entry["name"] for where in ("observability", "kwok")
+             for entry in yaml.safe_load(open(f"k8s/{where}/kustomization.yaml"))["configMapGenerator"]}
     listed = yaml.safe_load(open("k8s/base/kustomization.yaml"))["resources"]
     for name, thing in things:
         where = f"{name}: {thing['kind']} {thing['metadata']['name']}"
         cluster = thing["kind"] in ("Namespace", "ClusterRole", "ClusterRoleBinding")
         if name.startswith("k8s/base") and name.split("/")[-1] not in listed:
             yield f"{where}: is not in the kustomization"
-        if not cluster and not name.startswith("k8s/examples") and thing["metadata"].get("namespace") != "gpu-monitoring":
+        if not cluster and not name.startswith("k8s/examples") and thing["metadata"]["name"] not in SIMULATED and thing["metadata"].get("namespace") != "gpu-monitoring":
             yield f"{where}: is in another namespace"
-        if thing["kind"] in WORKLOADS:
+        if thing["kind"] in WORKLOADS and thing["metadata"]["name"] not in SIMULATED:
             yield from (f"{where}: {fault}" for fault in pod_faults(thing, maps))
         for rule in thing.get("rules", []):
             if {resource: rule["verbs"] for resource in rule["resources"]} != VERBS:
@@ -155,6 +188,7 @@ def faults():
             or service["metadata"]["annotations"] != {"prometheus.io/scrape": "true", "prometheus.io/port": "9400",
                                                       "prometheus.io/path": "/metrics"}:
         yield "the Service does not lead to the exporters"
+    yield from kwok_faults()
     monitor = by_name["ServiceMonitor", "dcgm-exporter"]["spec"]
     if not monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items() \
             or monitor["endpoints"][0]["port"] != port["name"]:
@@ -179,6 +213,13 @@ def main():
     elif what == "verbs":
         rules = [rule for _, thing in load("k8s/base/*.yaml") for rule in thing.get("rules", []) if rest[0] in rule["resources"]]
         print(*sorted(verb for rule in rules for verb in rule["verbs"]))
+    elif what == "probes":
+        thing = next(thing for _, thing in load("k8s/kwok/*.yaml")
+                     if thing["kind"] == "Deployment" and thing["metadata"]["name"] == rest[0])
+        for container in pod_of(thing)["spec"]["containers"]:
+            for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+                if "exec" in container.get(probe, {}):
+                    print(*container[probe]["exec"]["command"])
     else:
         sys.exit(f"no check {what}")
 

@@ -113,6 +113,64 @@ manifests command k8s/examples/fault-cronjob.yaml CronJob | sed "s|^/etc/scenari
 ok $? 'the scenario of the CronJob comes as it expects' || diag "$(cat "$dir/said")"
 like "$(cat "$mnt/gpus/0/metrics/utilization_gpu_percent")" '^[0-9]+$' 'and GPU 0 is back'
 
+# --- nodes that are only simulated ------------------------------------------------------------------
+
+for fleet in k8s/kwok/fleet-?.yaml; do
+    like "$(bounded "$fakegpufs" config check "$fleet" | head -n 1)" ': 500 nodes with 4000 GPUs$' "$fleet is half a thousand nodes"
+done
+# nodes OPTION...: nodes.sh in the smallest of shells, as one line of what matters for each node.
+nodes() {
+    bounded busybox sh k8s/kwok/nodes.sh "$@" | "$PYTHON" -c '
+import sys, yaml
+for node in yaml.safe_load_all(sys.stdin):
+    meta, status, labels = node["metadata"], node["status"], node["metadata"]["labels"]
+    assert (node["apiVersion"], node["kind"], labels["type"]) == ("v1", "Node", "kwok")
+    assert meta["annotations"]["kwok.x-k8s.io/node"] == "fake" and labels["kubernetes.io/hostname"] == meta["name"]
+    assert node["spec"]["taints"] == [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]
+    assert status["capacity"] == status["allocatable"] and all(type(v) is str for v in [*labels.values(), *status["capacity"].values()])
+    rest = " ".join(f"{key}={value}" for key, value in sorted(status["capacity"].items()))
+    print(meta["name"], labels["nvidia.com/gpu.product"], labels.get("zone", "-"), rest)'
+}
+mkdir "$dir/a" "$dir/b"
+cat >"$dir/a.yaml" <<'END'
+gpus: [{count: 8, model: H100-80GB-HBM3, node: "kwok-[0-1]"}, {model: T4, node: edge}]
+END
+echo 'gpus: {count: 2, model: A100-SXM4-40GB, mig_mode: true, node: cut}
+mig_strategy: mixed' >"$dir/b.yaml"
+for x in a b; do
+    bounded "$fakegpufs" mount --pid-file "$dir/$x.pid" -c "$dir/$x.yaml" "$dir/$x" 2>/dev/null
+    mount_owned+=("$(cat "$dir/$x.pid")")
+done
+put "$dir/b/gpus/0/mig/instances" 'create 3g.20gb'
+put "$dir/b/gpus/0/mig/instances" 'create 3g.20gb'
+is "$(nodes --cpu 64 --memory 512Gi --pods 30 --label zone=b "$dir/a")" \
+    'kwok-0 NVIDIA-H100-80GB-HBM3 b cpu=64 memory=512Gi nvidia.com/gpu=8 pods=30
+kwok-1 NVIDIA-H100-80GB-HBM3 b cpu=64 memory=512Gi nvidia.com/gpu=8 pods=30
+edge Tesla-T4 b cpu=64 memory=512Gi nvidia.com/gpu=1 pods=30' 'nodes.sh prints the nodes of a mount for KWOK'
+is "$(nodes "$dir/b" "$dir/a" | cut -d' ' -f1 | xargs)" 'cut kwok-0 kwok-1 edge' 'and of several'
+like "$(nodes "$dir/b")" 'nvidia.com/gpu=0 nvidia.com/mig-3g.20gb=2 ' 'MIG devices are resources of their own'
+is "$(FAKEGPUFS_ROOT=$mnt nodes | cut -d' ' -f1,2,6)" 'worker-1 NVIDIA-A100-SXM4-40GB nvidia.com/gpu=8' 'a mount with one node has one'
+for wrong in '--cpu many' '--memory 1TB' '--pods -1' '--label a' '--label a=b"c' --nonsense --cpu; do
+    read -ra words <<<"$wrong"
+    said=$(bounded busybox sh k8s/kwok/nodes.sh "${words[@]}" 2>&1)
+    is "$? $(wc -l <<<"$said")" '64 1' "nodes.sh $wrong is refused with a sentence"
+done
+is "$(bounded busybox sh k8s/kwok/nodes.sh "$dir" 2>&1)" "nodes.sh: there is no mount at '$dir'" 'and so is what is no mount'
+# What the pod runs, with these mounts: the exporter serves the directory that both are in.
+manifests probes kwok-gpus | sed "s|/run/fakegpufs/|$dir/|" | while read -r probe; do
+    read -ra words <<<"$probe"
+    bounded "${fakegpufs%/*}/${words[0]##*/}" "${words[@]:1}" >/dev/null 2>&1 || echo "$probe"
+done >"$dir/probes"
+is "$(cat "$dir/probes")" '' 'its probes pass'
+for x in a b; do
+    bounded "$fakegpufs" umount "$dir/$x"
+done
+manifests probes kwok-gpus | sed "s|/run/fakegpufs/|$dir/|" | while read -r probe; do
+    read -ra words <<<"$probe"
+    bounded "${fakegpufs%/*}/${words[0]##*/}" "${words[@]:1}" >/dev/null 2>&1 && echo "$probe"
+done >"$dir/probes"
+is "$(cat "$dir/probes")" '' 'and fail without a mount'
+
 # --- the driver goes ------------------------------------------------------------------------------
 
 wait_for is_ready

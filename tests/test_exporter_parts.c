@@ -195,7 +195,7 @@ static struct view make_view(void)
 
     memset(gpus, 0, sizeof(gpus));
     for (int i = 0; i < 2; i++) {
-        gpus[i].index = i;
+        gpus[i].index = gpus[i].position = i;
         gpus[i].names[IDENTITY_UUID] = uuids[i];
         gpus[i].names[IDENTITY_MINOR_NUMBER] = i ? "5" : "4";
         metric_mask_add(&gpus[i].sample.valid, METRIC_UTILIZATION_GPU);

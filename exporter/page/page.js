@@ -81,7 +81,7 @@ function restOf(gpu) {
 function matches(gpu, words, onlyFaulty) {
   if (onlyFaulty && !gpu.faults.length)
     return false;
-  const text = [gpu.index, gpu.name, gpu.uuid, gpu.bus_id,
+  const text = [gpu.key, gpu.name, gpu.uuid, gpu.bus_id,
     ...gpu.processes.flatMap((p) => [p.workload, p.namespace, p.pod, p.container])].join(" ").toLowerCase();
   return words.every((word) => text.includes(word));
 }
@@ -133,7 +133,7 @@ class Card {
       row.querySelector("dt").textContent = reading.title;
       return row;
     }));
-    this.element.id = "gpu-" + gpu.index;
+    this.element.id = "gpu-" + gpu.key;
   }
 
   take(gpu) {
@@ -149,7 +149,7 @@ class Card {
     const gpu = this.gpu;
     this.element.classList.toggle("faulty", gpu.faults.length > 0);
     this.element.classList.toggle("lost", gpu.lost);
-    write(this.index, gpu.index + "");
+    write(this.index, gpu.key);
     write(this.name, gpu.name);
     write(this.identity, `${gpu.uuid} · ${gpu.bus_id}`);
     write(this.rest, restOf(gpu));
@@ -188,7 +188,7 @@ function fillProcess(row, p) {
 const cards = new Map();
 const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) {
-    const card = cards.get(+entry.target.id.slice(4));
+    const card = cards.get(entry.target.id.slice(4));
     if (!card) continue;
     card.visible = entry.isIntersecting;
     if (card.visible) card.draw();
@@ -196,22 +196,24 @@ const watcher = new IntersectionObserver((entries) => {
 }, { rootMargin: "400px" });
 
 function keep(gpus) {
-  const there = new Set(gpus.map((gpu) => gpu.index));
-  for (const [index, card] of cards)
-    if (!there.has(index)) {
+  for (const gpu of gpus)
+    gpu.key = gpu.node === undefined ? `${gpu.index}` : `${gpu.node}/${gpu.index}`;
+  const there = new Set(gpus.map((gpu) => gpu.key));
+  for (const [key, card] of cards)
+    if (!there.has(key)) {
       watcher.unobserve(card.element);
       card.element.remove();
-      cards.delete(index);
+      cards.delete(key);
     }
   for (const gpu of gpus) {
     gpu.faults = faultsOf(gpu);
-    if (!cards.has(gpu.index)) {
+    if (!cards.has(gpu.key)) {
       const card = new Card(gpu);
-      cards.set(gpu.index, card);
+      cards.set(gpu.key, card);
       $("cards").append(card.element);
       watcher.observe(card.element);
     }
-    cards.get(gpu.index).take(gpu);
+    cards.get(gpu.key).take(gpu);
   }
 }
 

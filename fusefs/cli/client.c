@@ -248,6 +248,14 @@ static bool is_number(const char *s)
     return *s && strspn(s, "0123456789") == strlen(s);
 }
 
+/* NODE/INDEX. The name of a node has no '/', and does not begin with a '.'. */
+static bool is_on_node(const char *s)
+{
+    const char *slash = strchr(s, '/');
+
+    return slash && slash > s && *s != '.' && is_number(slash + 1);
+}
+
 /* NVML writes the domain with eight digits, the kernel with four, and people write none. */
 static void add_bus_id(struct text *out, const char *gpu)
 {
@@ -267,7 +275,8 @@ static int no_such_gpu(const struct client *c, const char *gpu, struct why *why)
 
     if (reader_node(c->reader, &node) < 0)
         return why_set(why, ENODEV, "there is no GPU '%s' in %s", gpu, c->root);
-    return why_set(why, ENODEV, "there is no GPU '%s' in %s; it has %d: an index, UUID or bus id",
+    return why_set(why, ENODEV,
+                   "there is no GPU '%s' in %s; it has %d: an index, UUID, bus id or NODE/INDEX",
                    gpu, c->root, node.gpu_count);
 }
 
@@ -279,14 +288,17 @@ int client_gpu_path(const struct client *c, struct text *out, const char *gpu, s
 
     if (is_number(gpu))
         text_addf(out, "gpus/%s", gpu);
+    else if (is_on_node(gpu))
+        text_addf(out, "gpus/by-node/%s", gpu);
     else if (strchr(gpu, ':'))
         add_bus_id(out, gpu);
     else
         text_addf(out, "gpus/by-uuid/%s", gpu);
     if (!c->reader)
         return 0;
-    r = strchr(gpu, '/') || !*gpu ? -ENOENT
-                                  : client_read(c, &index, "%s/identity/index", out->data + start);
+    r = (strchr(gpu, '/') && !is_on_node(gpu)) || !*gpu
+            ? -ENOENT
+            : client_read(c, &index, "%s/identity/index", out->data + start);
     text_release(&index);
     if (client_is_lost(r))
         return refuse_root(c, r, why);

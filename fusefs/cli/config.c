@@ -32,6 +32,18 @@ static const struct command_operand file_and_node[] = {
 
 /* --- check ----------------------------------------------------------------------------------- */
 
+static void print_node(const char *file, const struct config *cfg, const struct gpu_entry *entries,
+                       int count)
+{
+    int nodes = count ? entries[count - 1].node_number + 1 : 0;
+
+    if (nodes)
+        printf("%s: %d node%s", file, nodes, nodes == 1 ? "" : "s");
+    else
+        printf("%s: node '%s'", file, cfg->node);
+    printf(" with %d GPU%s\n", count, count == 1 ? "" : "s");
+}
+
 static int run_check(const struct command_call *call)
 {
     struct config cfg;
@@ -46,10 +58,11 @@ static int run_check(const struct command_call *call)
         config_release(&cfg);
         return command_fail(&why);
     }
-    printf("%s: node '%s' with %d GPU%s\n", call->argv[0], cfg.node, count, count == 1 ? "" : "s");
+    print_node(call->argv[0], &cfg, entries, count);
     for (int i = 0; i < count; i++)
-        printf("  %3d %s %04x:%02x:%02x.%x %s\n", i, entries[i].uuid, entries[i].domain,
-               entries[i].bus, entries[i].device, entries[i].function, entries[i].model->name);
+        printf("  %3d %s %04x:%02x:%02x.%x %s%s%s\n", i, entries[i].uuid, entries[i].domain,
+               entries[i].bus, entries[i].device, entries[i].function, entries[i].model->name,
+               *entries[i].node ? " " : "", entries[i].node);
     free(entries);
     config_release(&cfg);
     return 0;

@@ -23,6 +23,8 @@ int node_options_check(const struct command_call *call, const struct node_option
 {
     if (o->config && (o->gpus || o->model || o->profile))
         return command_usage(call, "--gpus, --model and --profile are for use without --config");
+    if (o->all_nodes && (o->node || !o->config))
+        return command_usage(call, "--all-nodes is for use with --config and without --node");
     return 0;
 }
 
@@ -33,6 +35,7 @@ int node_options_load(const struct node_options *o, struct config_options *how, 
     int r;
 
     how->node = o->node ? o->node : getenv("NODE_NAME");
+    how->all_nodes = o->all_nodes;
     if (o->config)
         return config_load(cfg, o->config, how, why);
     how->name = "options";

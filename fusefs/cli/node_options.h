@@ -13,6 +13,7 @@ struct node_options {
     const char *config; /* a file; NULL: the options below, each of which may be NULL */
     const char *gpus, *model, *profile;
     const char *node;
+    bool all_nodes;
 };
 
 /* clang-format off */
@@ -22,6 +23,8 @@ struct node_options {
            "configuration; default: 8 A100-SXM4-40GB", .complete = COMPLETE_FILE),                  \
     OPTION("node", 0, "NAME", OPTION_TEXT, type, which.node,                                        \
            "which of its nodes; default: $NODE_NAME"),                                              \
+    OPTION("all-nodes", 0, NULL, OPTION_FLAG, type, which.all_nodes,                                \
+           "all of its nodes, in one mount"),                                                       \
     OPTION("gpus", 0, "N", OPTION_TEXT, type, which.gpus, "number of GPUs, without --config"),      \
     OPTION("model", 0, "MODEL", OPTION_TEXT, type, which.model, "their model, without --config",    \
            .complete = COMPLETE_MODEL),                                                             \

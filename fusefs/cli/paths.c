@@ -22,6 +22,8 @@ static const struct {
     { 'b', "<bdf>", "its bus address, 0000:06:00.0" },
     { 'u', "<uuid>", "its UUID" },
     { 'r', "<root>", "its PCI root, 0000:06" },
+    { 'n', "<node>", "name of the node that it is on" },
+    { 'j', "<number>", "its position there" },
     { 'g', "<gi>", "number of a MIG GPU instance" },
     { 'k', "<gi-minor>", "minor number of its capability" },
     { 'c', "<ci>", "number of a MIG compute instance" },
@@ -167,9 +169,9 @@ static const struct command_option options[] = {
 const struct command command_paths = {
     .name = "paths",
     .summary = "list the paths of a mount",
-    .text = "Lists every path below a mount point: its mode, whether it can be read (r) or also "
-            "written (rw), and its kind: file, link, device, stream, binary, or installed (on this "
-            "machine). In a path",
+    .text =
+        "Lists every path of a mount: mode, r (read) or rw (also written), and what it is: file, "
+        "link, device, stream, binary, or installed on this machine. In a path",
     .more = "Modes are those of a configuration that says nothing about them.",
     .add_text = add_tokens,
     .options = options,

@@ -86,6 +86,8 @@ static void add_gpu(struct text *out, const char *name)
         text_addf(out, "gpus/%" PRId64, index);
     else if (!strncasecmp(name, "GPU-", 4))
         text_addf(out, "gpus/by-uuid/%s", name);
+    else if (strchr(name, '/'))
+        text_addf(out, "gpus/by-node/%s", name);
     else
         text_addf(out, "gpus/by-bus-id/%s", strlen(name) == 16 ? name + 4 : name);
 }

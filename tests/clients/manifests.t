@@ -79,6 +79,19 @@ for example in "$k8s"/examples/*.yaml; do
     ok $? "examples/${example##*/} is of Kubernetes' types" || diag "$said"
 done
 
+# Nodes that are only simulated: what is applied, and what the script prints of a mount.
+client manifests kustomize "$k8s/kwok" >"$dir/kwok.yaml" 2>"$dir/log"
+ok $? 'kustomize builds kwok' || diag "$(cat "$dir/log")"
+is "$(kinds "$dir/kwok.yaml" 2>&1)" '1 ConfigMap 1 Deployment 1 Namespace 1 NetworkPolicy 1 Service' 'of Kubernetes'"'"' types'
+is "$(kinds "$k8s/kwok/scrape-config.yaml" 2>&1)$(kinds "$k8s/kwok/job.yaml" 2>&1)" '1 ScrapeConfig1 Job' 'and so are a ScrapeConfig and a Job'
+mount_up -c "$k8s/kwok/fleet-b.yaml"
+"$k8s/kwok/nodes.sh" --label zone=a "$mnt" >"$dir/nodes.yaml"
+mount_down
+is "$(kinds "$dir/nodes.yaml" 2>&1)" '500 Node' 'nodes.sh prints nodes'
+sed 's/^  taints:/  taint:/' "$dir/nodes.yaml" >"$dir/wrong.yaml"
+! client manifests check <"$dir/wrong.yaml" >/dev/null 2>&1
+ok $? 'that are read strictly'
+
 # What is wrong does not pass.
 for wrong in 's/mountPropagation: Bi/mountPropogation: Bi/' 's/containerPort: 9400/containerPort: nine/' \
     's/^kind: DaemonSet/kind: DemonSet/' 's/honorLabels: true/honourLabels: true/'; do

@@ -12,6 +12,8 @@ pods=$(cd "$BUILD" && pwd)/fakegpu-pods
 "$PYTHON" -c 'import grpc, google.protobuf' 2>/dev/null || skip_all "$PYTHON has no grpc or no protobuf"
 need_mounts
 
+# Of a pod that the tests run in.
+unset POD_NAMESPACE POD_NAME
 kubelet_dir=$dir/pod-resources
 socket=$kubelet_dir/kubelet.sock
 state=$dir/state
@@ -277,6 +279,35 @@ pods_are "$(pod next main=1)" "$(pod third main=2)"
 kubelet_start
 wait_for is_on 2 'default/third/main=100 '; ok $? 'and when it is back there is more'
 is "$(uniq -d "$dir/follow.log")" '' 'what lasts is said once'
+
+# A kubelet that was just started lists no pod, or only those that it has from files, until the API server answers.
+follow_end
+driver='{"namespace": "gpus", "name": "driver-0"}'
+from_files='{"namespace": "kube-system", "name": "etcd"}'
+pods_are "$driver" "$(pod next main=1)" "$(pod third main=2)"
+POD_NAMESPACE=gpus POD_NAME=driver-0 follow
+before=$(ls -i "$mnt/workloads")
+restarts=0
+for known in '' "$from_files"; do
+    ((++restarts))
+    kubelet_stop
+    wait_for was_said $restarts 'nobody answers'
+    pods_are "$known"
+    kubelet_start
+    wait_for was_said $restarts 'does not list gpus/driver-0'
+    ok $? "a kubelet that lists '$known' and not who asks does not know its pods yet"
+    is "$(ls -i "$mnt/workloads")" "$before" 'and takes nobody away'
+    pods_are "$driver" "$(pod next main=1)" "$(pod third main=2)"
+    wait_for was_said $restarts 'the kubelet answers'
+    ok $? 'it goes on when that does'
+    is "$(ls -i "$mnt/workloads")" "$before" 'with what there was'
+done
+pods_are "$driver" "$(pod next main=1)"
+wait_for is_on 2 ''; ok $? 'a pod that is gone then is gone'
+follow_end
+pods_are "$(pod next main=1)" "$(pod third main=2)"
+follow
+wait_for is_on 2 'default/third/main=100 '
 
 kill -KILL "$mount_pid" $(worker_of)
 wait_for grep -q 'is gone\|no mount' "$dir/follow.log"; ok $? 'the daemon is killed'

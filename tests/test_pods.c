@@ -293,14 +293,16 @@ static const char *const patterns[] = { "nvidia.com/gpu", "nvidia.com/mig-*", "g
                                         NULL };
 
 /* "ns/pod/container=id,id " for each claim, or the sentence. */
-static const char *decoded(const void *bytes, size_t length)
+static const char *decoded_for(const char *namespace, const char *pod, const void *bytes,
+                               size_t length)
 {
+    const struct kubelet_query query = { patterns, namespace, pod };
     static struct text out;
     struct claim_list claims;
     struct why why = { 0 };
 
     text_cut(&out, 0);
-    if (kubelet_decode((struct grpc_message){ bytes, length }, patterns, &claims, &arena, &why) < 0)
+    if (kubelet_decode((struct grpc_message){ bytes, length }, &query, &claims, &arena, &why) < 0)
         text_add(&out, why_text(&why));
     else
         for (size_t i = 0; i < claims.count; i++) {
@@ -313,6 +315,11 @@ static const char *decoded(const void *bytes, size_t length)
         }
     why_release(&why);
     return text_str(&out);
+}
+
+static const char *decoded(const void *bytes, size_t length)
+{
+    return decoded_for("", "", bytes, length);
 }
 
 static void test_decoding(void)
@@ -371,6 +378,11 @@ static void test_decoding(void)
     is_str(decoded(bytes, length), "ns/pod/main=GPU-a,GPU-b,MIG-one ns/pod/claims=gpu-4 ",
            "a container's GPUs, whatever resource they come by, and nothing else");
     is_str(decoded("", 0), "", "no pods");
+    is_str(decoded_for("ns", "pod", bytes, length),
+           "ns/pod/main=GPU-a,GPU-b,MIG-one ns/pod/claims=gpu-4 ", "a list with who asks is whole");
+    is_str(decoded_for("other", "pod", bytes, length),
+           "the kubelet does not know its pods yet: it does not list other/pod, which asks",
+           "without it is not, though there be pods");
     is_str(decoded("\xff\xff", 2), "the kubelet's answer is not a list of pods (2 bytes)",
            "no message");
 

@@ -137,27 +137,46 @@ static int take_response(struct claim_list *claims, const response_pb *response,
     return r;
 }
 
-int kubelet_decode(struct grpc_message answer, resource_patterns resources,
+static bool is_whole(const response_pb *response, const struct kubelet_query *query)
+{
+    if (!*query->namespace || !*query->pod)
+        return true;
+    for (size_t i = 0; i < response->n_pod_resources; i++)
+        if (!strcmp(response->pod_resources[i]->namespace_, query->namespace) &&
+            !strcmp(response->pod_resources[i]->name, query->pod))
+            return true;
+    return false;
+}
+
+int kubelet_decode(struct grpc_message answer, const struct kubelet_query *query,
                    struct claim_list *claims, struct arena *arena, struct why *why)
 {
     response_pb *response = v1__list_pod_resources_response__unpack(NULL, answer.length,
                                                                     answer.data);
+    bool whole;
     int r;
 
     if (!response)
         return why_set(why, EPROTO, "the kubelet's answer is not a list of pods (%zu bytes)",
                        answer.length);
-    r = take_response(claims, response, resources, arena);
+    whole = is_whole(response, query);
+    r = take_response(claims, response, query->resources, arena);
     v1__list_pod_resources_response__free_unpacked(response, NULL);
-    return r < 0 ? why_set(why, ENOMEM, "out of memory") : 0;
+    if (r < 0)
+        return why_set(why, ENOMEM, "out of memory");
+    if (!whole)
+        return why_set(why, EAGAIN,
+                       "the kubelet does not know its pods yet: it does not list %s/%s, which asks",
+                       query->namespace, query->pod);
+    return 0;
 }
 
 /* A request has no fields, so its message has no bytes. */
-int kubelet_list(struct grpc *grpc, resource_patterns resources, struct claim_list *claims,
+int kubelet_list(struct grpc *grpc, const struct kubelet_query *query, struct claim_list *claims,
                  struct arena *arena, struct why *why)
 {
     struct grpc_message answer;
     int r = grpc_call(grpc, METHOD, (struct grpc_message){ NULL, 0 }, &answer, why);
 
-    return r < 0 ? r : kubelet_decode(answer, resources, claims, arena, why);
+    return r < 0 ? r : kubelet_decode(answer, query, claims, arena, why);
 }

@@ -104,6 +104,7 @@ static int follow(struct mirror *m, struct mount *mount, const struct claim_list
 
 int mirror_look(struct mirror *m)
 {
+    const struct kubelet_query query = { m->o->resources, m->o->namespace, m->o->pod };
     struct arena arena = ARENA_INIT;
     struct claim_list claims;
     struct why why = { 0 };
@@ -115,7 +116,7 @@ int mirror_look(struct mirror *m)
         return -EREMOTEIO;
     }
     say_well(&m->about_mount, "the mount is there");
-    r = kubelet_list(m->kubelet, m->o->resources, &claims, &arena, &why);
+    r = kubelet_list(m->kubelet, &query, &claims, &arena, &why);
     if (say_failure(&m->about_kubelet, r, &why) < 0) {
         r = -EREMOTEIO;
     } else {

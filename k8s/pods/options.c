@@ -5,6 +5,7 @@
  */
 #include "k8s/pods/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/unit.h"
@@ -28,7 +29,9 @@ static const char help[] =
     "      --resource PATTERN  which resources and drivers of claims are GPUs, instead of nvidia.com/gpu,\n"
     "                          nvidia.com/gpu.shared, nvidia.com/mig-* and gpu.nvidia.com; several times\n" HELP_ONCE
     "      --on-exit WHAT      workloads at SIGTERM: keep or remove (keep)\n" HELP_LAST
-    "\nexamples:\n"
+    "\nPOD_NAMESPACE and POD_NAME of the environment are the pod that this runs in. A list of the kubelet that does\n"
+    "not have it is not believed: a kubelet that was just started does not know its pods yet.\n\n"
+    "examples:\n"
     "  fakegpu-pods --dry-run\n"
     "  fakegpu-pods --activity '[{time: 5m, utilization: 90}, {time: 1m, utilization: 10}], repeat: 0'\n";
 
@@ -42,11 +45,21 @@ static int add_resource(struct options *o, size_t *count, const char *pattern)
     return -1;
 }
 
+/* Of the environment; "" when it is not there. */
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value ? value : "";
+}
+
 static void set_defaults(struct options *o)
 {
     *o = (struct options){
         .socket = DEFAULT_SOCKET,
         .defaults = { .activity = "100", .memory = "1GiB" },
+        .namespace = variable("POD_NAMESPACE"),
+        .pod = variable("POD_NAME"),
     };
     common_defaults(&o->common, NS_PER_S);
     memcpy(o->resources, default_resources, sizeof(default_resources));

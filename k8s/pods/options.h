@@ -17,6 +17,7 @@ struct options {
     const char *socket;
     const char *resources[RESOURCES_MAX + 1]; /* patterns; ends with NULL */
     struct defaults defaults;
+    const char *namespace, *pod; /* this program's own, or "" */
 };
 
 /*

@@ -11,6 +11,7 @@ pods=$(cd "$BUILD" && pwd)/fakegpu-pods
 need_client go
 need_mounts
 mount_up --gpus 3
+unset POD_NAMESPACE POD_NAME
 socket=$dir/kubelet.sock
 said=$dir/kubelet.out
 

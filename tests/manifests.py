@@ -64,6 +64,12 @@ def container_faults(name, pod, container):
         yield f"has an image without a version: {container['image']}"
     if container["image"].split(":")[0] not in IMAGES:
         yield f"has an image of others: {container['image']}"
+    # By that nvidia-smi, too, finds the GPUs when somebody runs it in there. Who reads several mounts has no such one.
+    args = container.get("args", [])
+    root = [variable["value"] for variable in container.get("env", []) if variable["name"] == "FAKEGPUFS_ROOT"]
+    where = args[-1] if who in PRIVILEGED else "/run/fakegpufs/driver"
+    if container["image"].startswith("fakegpu") and "--roots" not in args and root != [where]:
+        yield "is not told where the mount is"
     volumes = {volume["name"] for volume in pod["volumes"]}
     for mount in container["volumeMounts"]:
         if mount["name"] not in volumes:

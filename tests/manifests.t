@@ -111,6 +111,7 @@ put "$mnt/gpus/3/control/fault" recover
 manifests text gpu-off-the-bus scenario.yaml >"$dir/scenario.yaml"
 manifests command k8s/examples/fault-cronjob.yaml CronJob | sed "s|^/etc/scenario/|$dir/|; s/^1\$/600/" | run_here >"$dir/said" 2>&1
 ok $? 'the scenario of the CronJob comes as it expects' || diag "$(cat "$dir/said")"
+like "$(head -n 1 "$dir/said")" " GPUs of $mnt\$" "on the node's mount, not on one of its own"
 like "$(cat "$mnt/gpus/0/metrics/utilization_gpu_percent")" '^[0-9]+$' 'and GPU 0 is back'
 
 # --- nodes that are only simulated ------------------------------------------------------------------

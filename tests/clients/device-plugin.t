@@ -90,11 +90,15 @@ done
 diag "an Xid is the kubelet's after $best ms, at best"
 ((best < 3000))
 ok $? 'at once: the plugin looks every five seconds, and is woken before'
+# The plugin asks the GPU of an event for its UUID. One that is lost does not answer.
+put "$mnt/gpus/0/control/fault" fallen_off_bus
+wait_for failed 8
+ok $? 'a GPU that is lost makes all unhealthy: the plugin cannot tell which one it was'
 all_down
 
 # --- MIG ------------------------------------------------------------------------------------------
 
-for i in 1 3 6; do
+for i in 0 1 3 6; do
     put "$mnt/gpus/$i/control/fault" recover
 done
 put "$mnt/gpus/7/control/mig_mode" on

@@ -169,16 +169,14 @@ is "$(query 'max_over_time(ALERTS{instance=~"idle|spare"}[1h])' alertname)" '' '
 # --- without metrics ------------------------------------------------------------------------------
 
 mnt=$dir/idle/mnt
-gone=$(cat "$dir/idle/pid")
 bounded "$fakegpufs" umount "$mnt"
 kill -TERM "${exporters[spare]}"
 wait_for firing GPUMetricsDown idle
 ok $? 'without a mount: GPUMetricsDown' || diag "$(cat "$dir/idle/exporter.log")"
 wait_for firing GPUMetricsDown spare
 ok $? 'without an exporter, too'
-wait_gone "$gone"
-bounded "$fakegpufs" mount --pid-file "$dir/idle/pid" --log "$dir/idle/log" --gpus 3 "$mnt"
-mount_owned+=("$(cat "$dir/idle/pid")")
+bounded "$fakegpufs" mount --pid-file "$dir/idle/again" --log "$dir/idle/log" --gpus 3 "$mnt"
+mount_owned+=("$(cat "$dir/idle/again")")
 wait_for over idle
 ok $? 'a mount in its place ends it'
 is "$(query "ALERTS{alertname=\"GPUMetricsDown\"}" instance)" spare 'for its node alone'

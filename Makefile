@@ -348,10 +348,10 @@ check-tsan: ## the same tests under the thread sanitizer
 # missing: the tests that need it say so.
 # One is not to be had everywhere, and only when asked for: make check-clients MORE_CLIENTS=gpu-exporter
 MORE_CLIENTS  ?=#                ## clients besides those that every registry has
-CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf manifests $(MORE_CLIENTS))
+CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf manifests dashboards $(MORE_CLIENTS))
 
 $(BUILD)/clients/go/installed: $(wildcard tests/clients/go/go.* tests/clients/go/*/*.go tests/clients/otlp/*)
-$(BUILD)/clients/manifests/installed: $(wildcard tests/clients/manifests/*)
+$(BUILD)/clients/manifests/installed: $(wildcard tests/clients/manifests/* tests/clients/compose/*)
 $(BUILD)/clients/rust/installed: $(wildcard tests/clients/rust/Cargo.* tests/clients/rust/src/*.rs)
 $(CLIENTS_READY): $(BUILD)/clients/%/installed: tests/clients/install.sh tests/clients/versions
 	$(call say,FETCH)
@@ -368,7 +368,7 @@ run-clients: all $(CLIENTS_READY)
 	    $(foreach t,$(CLIENT_TESTS),$(if $(call is_picked,$(t)),$(t)))
 
 .PHONY: run-tests
-run-tests: all $(PICKED_TESTS) $(if $(call is_picked,image)$(call is_picked,propagation),$(IMAGE)/index.json)
+run-tests: all $(PICKED_TESTS) $(if $(call is_picked,image)$(call is_picked,propagation)$(call is_picked,compose),$(IMAGE)/index.json)
 	$(if $(UNKNOWN),$(error no test is called '$(UNKNOWN)'))
 	@$(if $(PICKED_TESTS),BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' $(RUNNER) \
 	    $(PROVE) $(PROVE_FLAGS) --exec 'timeout -k 10 $(TEST_SECONDS)' $(PICKED_TESTS), \

@@ -63,7 +63,7 @@ missing the tests skip and say so. `make check-clients TESTS="go-nvml rust"` run
 | --- | --- | --- | --- |
 EOF
 
-awk -F '\t' '/^[^#]/ { gsub(/, /, "`, `", $4); print "| `" $2 "` | " $3 " | `" $4 "` | " $5 " |" }' \
+awk -F '\t' '/^[^#]/ && $1 != "dashboards" { gsub(/, /, "`, `", $4); print "| `" $2 "` | " $3 " | `" $4 "` | " $5 " |" }' \
     "$(dirname "$0")/../tests/clients/versions"
 
 cat <<'EOF'

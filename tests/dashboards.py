@@ -1,14 +1,16 @@
 """Checks Grafana dashboards: dashboards.py PAGE FILE...; prints what is wrong, a line each.
 
 Their shape is what Grafana needs to load them from a file; every metric and label that a query names must be
-on PAGE, the exporter's real /metrics. With --queries it prints what a Prometheus is to be asked instead: variables
-are filled in as Grafana does with everything chosen, and in front is what the legend names.
+on PAGE, the exporter's real /metrics. With --ask URL FILE... it asks the Prometheus there every query instead, with variables filled
+in as Grafana does with everything chosen, and prints those without an answer, or without a label that the legend names.
 
 SPDX-License-Identifier: Apache-2.0
 """
 import json
 import re
 import sys
+import urllib.parse
+import urllib.request
 
 FUNCTIONS = set("""sum avg min max count by on without and or unless rate vector ignoring group_left
     offset bool""".split())
@@ -129,18 +131,25 @@ def variable_faults(dashboard, labels):
             yield f"the query of ${variable['name']} names what is not on the page"
 
 
-def main():
-    queries = sys.argv[1] == "--queries"
-    page, *files = sys.argv[2:] if queries else sys.argv[1:]
+def unanswered(dashboard, url):
+    """What Prometheus has no answer to."""
+    for where, target in targets(dashboard):
+        expr = filled(target["expr"], dashboard)
+        query = urllib.parse.urlencode({"query": expr})
+        with urllib.request.urlopen(f"{url}/api/v1/query?{query}", timeout=30) as answer:
+            result = json.load(answer)["data"]["result"]
+        if not result:
+            yield f"{where}: no answer: {expr}"
+        for label in re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]):
+            if result and not any(series["metric"].get(label) for series in result):
+                yield f"{where}: no label {label}: {expr}"
+
+
+def check(page, files):
     labels = page_labels(open(page).read())
     uids = set()
     for name in files:
         dashboard = json.load(open(name))
-        if queries:
-            for where, target in targets(dashboard):
-                legend = ",".join(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
-                print(legend or "-", filled(target["expr"], dashboard), sep="\t")
-            continue
         faults = list(shape_faults(dashboard)) or list(variable_faults(dashboard, labels))
         if dashboard.get("uid") in uids:
             faults.append("another one has its uid")
@@ -149,6 +158,14 @@ def main():
             faults += [f"{where}: {fault}" for fault in query_faults(filled(target["expr"], dashboard), labels)]
         for fault in faults:
             print(f"{name}: {fault}")
+
+
+def main():
+    if sys.argv[1] == "--ask":
+        for name in sys.argv[3:]:
+            print(*unanswered(json.load(open(name)), sys.argv[2]), sep="\n")
+    else:
+        check(sys.argv[1], sys.argv[2:])
 
 
 main()

@@ -317,6 +317,82 @@ END
 is "$(timeout -k 5 120 "$PYTHON" "$dir/idle.py" "$port")" '1000 1000' 'a thousand connections are kept, and all of them answered again'
 is "$(status /metrics)" 200 'and others, too'
 
+# --- Clients that take their time -------------------------------------------
+
+# While one takes an answer others get newer ones: the old one stays whole until it is taken. Ten answers of 256 GPUs are
+# more than the kernel keeps for a connection, so one of them is always under way.
+exporter_down
+mount_down
+mount_up --gpus 256 --profile chaos --speed 100
+exporter_up
+said=$(bounded "$PYTHON" - "${url#http://}" <<'END'
+import http.client, re, socket, sys
+host, port = sys.argv[1].split(":")
+slow = socket.socket()
+slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+slow.connect((host, int(port)))
+slow.settimeout(30)
+slow.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 9 + b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+taken = slow.recv(1000)
+pages = set()
+while len(pages) < 5:
+    other = http.client.HTTPConnection(host, int(port), timeout=30)
+    other.request("GET", "/metrics")
+    pages.add(other.getresponse().read())
+    other.close()
+try:
+    while more := slow.recv(1 << 20):
+        taken += more
+except OSError as e:
+    print(e)
+answers = 0
+while taken:
+    head, _, rest = taken.partition(b"\r\n\r\n")
+    length = re.search(rb"Content-Length: (\d+)", head)
+    if not length:
+        sys.exit(f"answer {answers + 1} begins with {head[:50]}")
+    body, taken = rest[:int(length[1])], rest[int(length[1]):]
+    answers += 1
+    if len(body) != int(length[1]): print(len(body), "bytes came of", int(length[1]))
+    if len(re.findall(rb'^DCGM_FI_DEV_SM_CLOCK\{gpu="\d+"', body, re.M)) != 256: print(answers, "is no page of 256 GPUs")
+if answers != 10: print(answers, "answers came")
+END
+)
+is "$said" '' 'an answer stays whole while newer ones are made' || diag "$(cat "$exporter_log")"
+
+# While the node changes faster than it can be read, what is read is still whole.
+said=$(timeout -k 5 120 "$PYTHON" - "$mnt" "${url#http://}" <<'END'
+import collections, http.client, os, re, sys, threading, time
+mnt, (host, port) = sys.argv[1], sys.argv[2].split(":")
+end = time.monotonic() + 8
+seen = collections.Counter()
+
+def change():
+    fault = os.open(mnt + "/gpus/0/control/fault", os.O_WRONLY)
+    while time.monotonic() < end:
+        os.write(fault, b"xid 31")
+        os.mkdir(mnt + "/workloads/w")
+        os.rmdir(mnt + "/workloads/w")
+        os.write(fault, b"recover")
+
+def ask():
+    while time.monotonic() < end:
+        c = http.client.HTTPConnection(host, int(port), timeout=60)
+        c.request("GET", "/metrics")
+        answer = c.getresponse()
+        body = answer.read()
+        gpus = len(re.findall(rb'^DCGM_FI_DEV_SM_CLOCK\{gpu="\d+"', body, re.M))
+        seen[f"{answer.status} {gpus}" if answer.status == 200 else body.decode()] += 1
+        c.close()
+
+threads = [threading.Thread(target=t) for t in [change] + [ask] * 4]
+for t in threads: t.start()
+for t in threads: t.join()
+for what in sorted(seen): print(what)
+END
+)
+is "$said" '200 256' 'and so is one of a node that changes all the time' || diag "$(cat "$exporter_log")"
+
 # --- The end ----------------------------------------------------------------
 
 # An answer under way is finished: the client takes it slowly while the exporter is asked to end.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# fakegpufs scenario: every ready scenario passes, and fails when what it expects is not so; what a run
+# fakegpufs scenario: every scenario here passes, and fails when what it expects is not so; what a run
 # says, how it ends, and that it leaves a mount as it found it.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -48,14 +48,23 @@ print(re.sub(r"\b(%s):(?= )" % "|".join(opposite), lambda m: opposite[m[1]] + ":
 END
 }
 
-for name in $names; do
+# try NAME FILE: the ready scenario of that name, or a file, passes as it is and fails turned round.
+try() {
+    local name=$1
     scenario "$name"
     is "$code" 0 "$name passes" || diag "$said"
-    mutate "schemas/scenarios/$name.yaml" >"$dir/mutant.yaml"
+    mutate "$2" >"$dir/mutant.yaml"
     scenario "$dir/mutant.yaml"
     is "$code" 1 "$name fails when it expects the contrary" || diag "$said"
     like "$said" "mutant.yaml:[0-9]+: expected .* last seen: .*, at [0-9hms.]+" \
         '… and says what was expected, what was there, and when'
+}
+for name in $names; do
+    try "$name" "schemas/scenarios/$name.yaml"
+done
+# Those for alert rules are not built in; tests/alerts.t plays them for a Prometheus.
+for file in k8s/observability/scenarios/*.yaml; do
+    try "$file" "$file"
 done
 is "$(leftovers)" '' 'nothing is left behind of their mounts'
 is "$(grep -c "$TMPDIR" /proc/self/mounts)" 0 'and nothing is mounted'
@@ -277,7 +286,8 @@ is "$?/$(grep -c '^FAIL' <<<"$said")" 1/1 'which fails when the scenario does'
 "$fakegpufs" scenario --schema | diff -u schemas/scenario.schema.json - >&2
 ok $? "schemas/scenario.schema.json is what 'fakegpufs scenario --schema' prints"
 if "$PYTHON" -c 'import yaml, jsonschema; jsonschema.Draft202012Validator' 2>/dev/null; then
-    said=$("$PYTHON" - schemas/scenario.schema.json schemas/scenarios/*.yaml 2>&1 <<'END'
+    said=$("$PYTHON" - schemas/scenario.schema.json \
+        schemas/scenarios/*.yaml k8s/observability/scenarios/*.yaml 2>&1 <<'END'
 import json, sys, yaml
 from jsonschema import Draft202012Validator
 schema = json.load(open(sys.argv[1]))

@@ -2,7 +2,7 @@
 #
 # Installs clients of one kind, at the versions in tests/clients/versions: install.sh KIND DIRECTORY
 #
-# KIND is python, go, rust, debian, node, telegraf, gpu-exporter or manifests. What can be run is in DIRECTORY/bin then, and DIRECTORY/installed is there. Where a
+# KIND is python, go, rust, debian, node, telegraf, gpu-exporter, manifests or dashboards. What can be run is in DIRECTORY/bin then, and DIRECTORY/installed is there. Where a
 # toolchain or a registry is missing that is no failure: DIRECTORY/missing says what, the tests skip with this sentence,
 # and the next run tries again. Programs of our own that do not compile are a failure.
 # Downloads are kept where pip, go and cargo keep them always. Nothing is written outside of those and DIRECTORY.
@@ -89,12 +89,19 @@ install_go() {
     done
 }
 
-# Versions are those of its go.mod: nothing of it is a program of its own.
+# Versions are those of their go.mod: nothing of it is a program of its own.
 install_manifests() {
+    local ours
     go_prepare
-    (cd "$here/manifests" && go mod download) >"$out/log" 2>&1 || missing 'go cannot download what reads manifests'
-    (cd "$here/manifests" && go build -ldflags '-s -w' -o "$out/bin/manifests" .) >"$out/log" 2>&1 ||
-        broken 'the program in tests/clients/manifests'
+    for ours in manifests compose; do
+        (cd "$here/$ours" && go mod download) >"$out/log" 2>&1 || missing "go cannot download what reads $ours"
+        (cd "$here/$ours" && go build -ldflags '-s -w' -o "$out/bin/$ours" .) >"$out/log" 2>&1 ||
+            broken "the program in tests/clients/$ours"
+    done
+}
+
+install_dashboards() {
+    install_python
 }
 
 # Of telegraf only the plugins that the test needs, and what they need.

@@ -117,6 +117,8 @@ is "$(grep -vc '^#' "$mnt/gpus/0/mig/instances")" 7 'and seven instances in the 
 
 says 23 'Unable to create a GPU instance on GPU  0 using profile 9: Insufficient Resources
 Failed to create GPU instances: Insufficient Resources' -i 0 -cgi 9
+says 2 'Unable to create a GPU instance on GPU  0 using profile 2g.10gb: Invalid Argument
+Failed to create GPU instances: Invalid Argument' -cgi 2g.10gb:6
 says 2 'Unable to create a GPU instance on GPU  0 using profile 9g.90gb: Invalid Argument
 Failed to create GPU instances: Invalid Argument' -cgi 9g.90gb
 says 23 'Unable to create a compute instance on GPU  0 GPU instance ID  3 using profile 2g.10gb: Insufficient Resources

@@ -324,14 +324,28 @@ static int list_profiles(struct gpus *gpus, const struct request *request)
     return any ? 0 : no_mig();
 }
 
+typedef nvmlGpuInstancePlacement_t placement_t;
+
+/* Where the profile fits. The library takes it that there is room for all: it is asked how many first. */
+static unsigned int get_placements(struct gpu *gpu, const profile_t *p, placement_t *places)
+{
+    unsigned int count = 0;
+
+    if (ASK(DeviceGetGpuInstancePossiblePlacements_v2, gpu->device, p->id, NULL, &count) !=
+            NVML_SUCCESS ||
+        count > INSTANCES_MAX ||
+        ASK(DeviceGetGpuInstancePossiblePlacements_v2, gpu->device, p->id, places, &count) !=
+            NVML_SUCCESS)
+        return 0;
+    return count;
+}
+
 static void show_placements(struct gpu *gpu, const profile_t *p)
 {
-    nvmlGpuInstancePlacement_t places[INSTANCES_MAX] = { { 0 } };
-    unsigned int count = INSTANCES_MAX;
+    placement_t places[INSTANCES_MAX];
+    unsigned int count = get_placements(gpu, p, places);
 
-    if (ASK(DeviceGetGpuInstancePossiblePlacements_v2, gpu->device, p->id, places, &count) !=
-            NVML_SUCCESS ||
-        count == 0)
+    if (count == 0)
         return;
     printf("GPU %2u Profile ID %2u Placement%s: {", gpu->index, p->id, count > 1 ? "s" : " ");
     for (unsigned int i = 0; i < count; i++)
@@ -355,6 +369,25 @@ static int list_placements(struct gpus *gpus, const struct request *request)
     return any ? 0 : no_mig();
 }
 
+/* At the place that begins at `start`; NULL: anywhere. */
+static nvmlReturn_t place_instance(struct gpu *gpu, const profile_t *p, const char *start,
+                                   nvmlGpuInstance_t *handle)
+{
+    placement_t places[INSTANCES_MAX];
+    unsigned int count = start ? get_placements(gpu, p, places) : 0;
+    long number;
+
+    if (!start)
+        return ASK(DeviceCreateGpuInstance, gpu->device, p->id, handle);
+    if (!arguments_number(start, 0, 99, &number))
+        return NVML_ERROR_INVALID_ARGUMENT;
+    for (unsigned int i = 0; i < count; i++)
+        if (places[i].start == (unsigned int)number)
+            return ASK(DeviceCreateGpuInstanceWithPlacement, gpu->device, p->id, &places[i],
+                       handle);
+    return NVML_ERROR_INVALID_ARGUMENT;
+}
+
 /* "19", "1g.5gb:4": where it is to begin may follow the profile. */
 static nvmlReturn_t create_instance(struct gpu *gpu, char *word, bool with_compute)
 {
@@ -362,31 +395,17 @@ static nvmlReturn_t create_instance(struct gpu *gpu, char *word, bool with_compu
     unsigned int count = get_profiles(gpu, profiles), p = 0;
     struct instance one = { .gpu = gpu };
     nvmlReturn_t result = NVML_ERROR_INVALID_ARGUMENT;
-    nvmlGpuInstancePlacement_t place = { 0 };
-    char *colon = strchr(word, ':');
-    long start = -1;
+    const char *name = strsep(&word, ":");
 
-    if (colon)
-        *colon = '\0';
-    while (p < count && !is_named(word, profiles[p].id, profiles[p].name))
+    while (p < count && !is_named(name, profiles[p].id, profiles[p].name))
         p++;
-    if (p < count && !colon) {
-        result = ASK(DeviceCreateGpuInstance, gpu->device, profiles[p].id, &one.handle);
-    } else if (p < count && arguments_number(colon + 1, 0, 99, &start)) {
-        unsigned int places = 1;
-
-        /* All placements of a profile have one size. */
-        ASK(DeviceGetGpuInstancePossiblePlacements_v2, gpu->device, profiles[p].id, &place,
-            &places);
-        place.start = (unsigned int)start;
-        result = ASK(DeviceCreateGpuInstanceWithPlacement, gpu->device, profiles[p].id, &place,
-                     &one.handle);
-    }
+    if (p < count)
+        result = place_instance(gpu, &profiles[p], word, &one.handle);
     if (result == NVML_SUCCESS)
         result = ASK(GpuInstanceGetInfo, one.handle, &one.info);
     if (result != NVML_SUCCESS) {
         printf("Unable to create a GPU instance on GPU %2u using profile %s: %s\n", gpu->index,
-               word, api_error(result));
+               name, api_error(result));
         return result;
     }
     one.profile = profiles[p];

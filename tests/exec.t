@@ -201,6 +201,8 @@ itself="$status $out"
 lines=$(PATH=${fakegpufs%/*}:$PATH bounded sh -c "$(bounded "$fakegpufs" exec --gpus 2 --speed 0 --explain -- sh -c "$probe")" 2>"$dir/err")
 is "$? $lines" "$itself" 'the lines of --explain do the same'
 is "$(outside | ours)" "$before" 'and leave nothing outside either'
+wait_for eval '! pgrep -f "^fakegpufs mount --gpus 2 --speed 0 .* --pid-file /mnt/pid" >/dev/null'
+ok $? 'and no daemon'
 
 # --- Without privileges ------------------------------------------------------
 

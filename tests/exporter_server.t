@@ -323,7 +323,10 @@ is "$(status /metrics)" 200 'and others, too'
 # more than the kernel keeps for a connection, so one of them is always under way.
 exporter_down
 mount_down
-mount_up --gpus 256 --profile chaos --speed 100
+# A step of so many GPUs takes a hundred times as long under the thread sanitizer: there the clock goes as it goes.
+speed=100
+[[ $BUILD != */tsan ]] || speed=1
+mount_up --gpus 256 --profile chaos --speed $speed
 exporter_up
 said=$(bounded "$PYTHON" - "${url#http://}" <<'END'
 import http.client, re, socket, sys
@@ -358,7 +361,7 @@ while taken:
 if answers != 10: print(answers, "answers came")
 END
 )
-is "$said" '' 'an answer stays whole while newer ones are made' || diag "$(cat "$exporter_log")"
+is "$?:$said" 0: 'an answer stays whole while newer ones are made' || diag "$(cat "$exporter_log")"
 
 # While the node changes faster than it can be read, what is read is still whole.
 said=$(timeout -k 5 120 "$PYTHON" - "$mnt" "${url#http://}" <<'END'
@@ -391,7 +394,7 @@ for t in threads: t.join()
 for what in sorted(seen): print(what)
 END
 )
-is "$said" '200 256' 'and so is one of a node that changes all the time' || diag "$(cat "$exporter_log")"
+is "$?:$said" '0:200 256' 'and so is one of a node that changes all the time' || diag "$(cat "$exporter_log")"
 
 # --- The end ----------------------------------------------------------------
 

@@ -229,7 +229,7 @@ kill -TERM "$mount_pid"
 wait_gone "$mount_pid"; ok $? 'SIGTERM while a file is open: it ends'
 not_mounted; ok $? 'and is unmounted'
 said=$(bounded head -c 1 <&7 2>&1)
-like "$said" 'not connected|aborted' 'whoever has it open gets an error and does not hang'
+like "$said" 'not connected|abort' 'whoever has it open gets an error and does not hang'
 exec 7<&-
 mount_pid=
 

@@ -150,13 +150,14 @@ static void stop_daemon(struct machine *m)
     close(m->notes);
 }
 
+/* To unmount would not end it: it lives in the namespace, where its files are bound to many places. */
 static void explain_daemon(struct machine *m, struct text *script)
 {
     for (int i = 0; m->words[i]; i++) {
-        text_add(script, i ? " " : "");
         shell_quote(script, m->words[i]);
+        text_add(script, " ");
     }
-    text_add(script, "\n");
+    text_addf(script, "--pid-file %s/pid\ndaemon=$(cat %s/pid)\n", m->stage.place, m->stage.place);
 }
 
 /* --- the machine ------------------------------------------------------------------------------ */
@@ -259,8 +260,7 @@ static void explain_program(struct machine *m, struct text *script)
         text_add(script, i ? " " : "code=0\n");
         shell_quote(script, m->call->argv[i]);
     }
-    text_addf(script, " || code=$?\n%sexit $code\n",
-              m->root ? "" : "fakegpufs umount " STAGE_ROOT "\n");
+    text_addf(script, " || code=$?\n%sexit $code\n", m->root ? "" : "kill \"$daemon\"\n");
 }
 
 static int explain(struct machine *m)

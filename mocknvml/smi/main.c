@@ -324,7 +324,7 @@ int main(int argc, char **argv)
                      { "pmon", monitor_processes },
                      { "topo", topology },
                      { "nvlink", links },
-                     { "mig", instances } };
+                     { "mig", mig } };
     struct options options = { .mode = MODE_SUMMARY };
     int status;
 

@@ -87,7 +87,7 @@ int monitor_devices(int argc, char **argv);
 int monitor_processes(int argc, char **argv);
 int topology(int argc, char **argv);
 int links(int argc, char **argv);
-int instances(int argc, char **argv);
+int mig(int argc, char **argv);
 
 /* Loads and initializes the library; complains by itself; exit status. */
 int library_start(void);

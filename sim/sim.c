@@ -18,7 +18,7 @@
 #include "sim/suggest.h"
 #include "sim/workload_plan.h"
 
-/* Steps that one sim_advance makes at most, so that a stopped process does not simulate for hours. */
+/* Steps that are due at most, so that a stopped process does not simulate for hours. */
 enum { STEPS_AT_ONCE = 100000 };
 
 struct sim {
@@ -123,11 +123,16 @@ void sim_run(struct sim *sim, int64_t ns)
         sim_step(sim);
 }
 
+static bool is_behind(const struct sim *sim)
+{
+    return sim_world(sim)->node.now_ns < sim_world(sim)->node.run_until_ns;
+}
+
 /*
  * What is due and up to when that counts are published at once, the steps after it: whoever takes over in
  * between makes the steps that are left, and none twice.
  */
-static int64_t advance(struct sim *sim, int64_t elapsed_ns, int64_t real_ns)
+static int64_t note_due(struct sim *sim, int64_t elapsed_ns, int64_t real_ns)
 {
     const struct node *now = &sim_world(sim)->node;
     struct world *next;
@@ -140,26 +145,38 @@ static int64_t advance(struct sim *sim, int64_t elapsed_ns, int64_t real_ns)
     next->node.run_until_ns = next->node.now_ns + steps * next->node_plan.step_ns;
     next->node.real_ns = real_ns;
     world_commit(&sim->store, next);
-    sim_resume(sim);
     return steps;
 }
 
 int64_t sim_advance(struct sim *sim, int64_t elapsed_ns)
 {
-    return advance(sim, elapsed_ns, sim_world(sim)->node.real_ns);
+    int64_t steps;
+
+    sim_resume(sim);
+    steps = note_due(sim, elapsed_ns, sim_world(sim)->node.real_ns);
+    sim_resume(sim);
+    return steps;
 }
 
-int64_t sim_follow(struct sim *sim, int64_t real_ns)
+void sim_follow(struct sim *sim, int64_t real_ns)
 {
     int64_t before = sim_world(sim)->node.real_ns;
 
-    return advance(sim, before ? real_ns - before : 0, real_ns);
+    if (!is_behind(sim))
+        note_due(sim, before ? real_ns - before : 0, real_ns);
+}
+
+bool sim_catch_up(struct sim *sim)
+{
+    if (is_behind(sim))
+        sim_step(sim);
+    return is_behind(sim);
 }
 
 void sim_resume(struct sim *sim)
 {
-    while (sim_world(sim)->node.now_ns < sim_world(sim)->node.run_until_ns)
-        sim_step(sim);
+    while (sim_catch_up(sim))
+        ;
 }
 
 void sim_request(struct sim *sim, uint64_t request)
@@ -178,8 +195,9 @@ int sim_clock(struct sim *sim, const char *text, struct why *why)
     next = world_begin(&sim->store, NULL, why);
     if (!next)
         return -ENOMEM;
-    next->node.real_ns =
-        0; /* what passed before counts no longer, above all not what a pause took */
+    /* What passed before counts no longer, above all not what a pause took. */
+    next->node.real_ns = 0;
+    next->node.run_until_ns = next->node.now_ns;
     if (c.kind == CLOCK_SPEED)
         next->node.speed = c.speed;
     else if (c.kind == CLOCK_STEP)

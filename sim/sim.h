@@ -38,10 +38,16 @@ void sim_run(struct sim *sim, int64_t ns);
 /* Says that so much has passed on the real clock; makes the steps that are due; returns how many. */
 int64_t sim_advance(struct sim *sim, int64_t elapsed_ns);
 
-/* The same by what the real clock shows. The world knows up to when it has followed. */
-int64_t sim_follow(struct sim *sim, int64_t real_ns);
+/*
+ * Says what the real clock shows; the world knows up to when it has followed. Makes none of the steps that are due
+ * now: they are for sim_catch_up. When some are still left from before this is for later, and nothing changes.
+ */
+void sim_follow(struct sim *sim, int64_t real_ns);
 
-/* Finishes a `step` command that another process had begun. */
+/* Makes one of the steps that are due, if there is one; says whether there are more. */
+bool sim_catch_up(struct sim *sim);
+
+/* Makes all that are due, also those of a `step` command that another process had begun. */
 void sim_resume(struct sim *sim);
 
 /* The next change is the effect of this request: see world_applied. */

@@ -177,7 +177,7 @@ struct node {
     struct stream_state streams[STREAMS];
     uint64_t next_workload, next_gpu; /* ids */
     int64_t real_ns;      /* on the real clock: up to there `due_ns` counts; 0: not yet */
-    int64_t run_until_ns; /* a `step` command is under way until then */
+    int64_t run_until_ns; /* steps are due until then, by the clock or a `step` command */
     uint64_t applied
         [APPLIED_KEPT]; /* requests whose effect is in this world, newest overwriting oldest */
     uint32_t next_applied;

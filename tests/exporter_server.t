@@ -323,10 +323,7 @@ is "$(status /metrics)" 200 'and others, too'
 # more than the kernel keeps for a connection, so one of them is always under way.
 exporter_down
 mount_down
-# A step of so many GPUs takes a hundred times as long under the thread sanitizer: there the clock goes as it goes.
-speed=100
-[[ $BUILD != */tsan ]] || speed=1
-mount_up --gpus 256 --profile chaos --speed $speed
+mount_up --gpus 256 --profile chaos --speed 100
 exporter_up
 said=$(bounded "$PYTHON" - "${url#http://}" <<'END'
 import http.client, re, socket, sys

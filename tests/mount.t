@@ -52,6 +52,14 @@ mount_down
 wait_gone "$worker"; ok $? 'the daemon ends with its mount'
 [[ ! -e $dir/pid ]]; ok $? 'and takes its pid file along'
 
+# A round of such a clock has 100,000 steps to make.
+mount_up --gpus 64 --speed 1000000
+bounded sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do cat "$1/control/clock" || exit; done >/dev/null' sh "$mnt"
+ok $? 'a clock faster than the machine keeps nobody waiting'
+put "$mnt/control/clock" pause
+is "$(cat "$mnt/control/clock"; sleep 0.3)" "$(cat "$mnt/control/clock")" 'and stops when it is told to'
+mount_down
+
 for mode in char:'character special file':c3 null:'character special file':1 file:'regular file':0; do
     IFS=: read -r name type major <<<"$mode"
     mount_up --gpus 1 --dev "$name"

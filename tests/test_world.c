@@ -226,6 +226,32 @@ static void test_clock(void)
     sim_free(sim);
 }
 
+/* A clock that is faster than the machine: its steps are made one by one, and others may come in between. */
+static void test_behind(void)
+{
+    struct sim *sim = node_new("gpus: {count: 1}\nspeed: 100\n");
+    int64_t start = SEC; /* on the real clock */
+
+    sim_follow(sim, start);
+    ok(!sim_catch_up(sim), "nothing is due when it begins to follow");
+    sim_follow(sim, start + SEC);
+    is_int(sim_world(sim)->node.now_ns, 0, "what is due is not made yet");
+    ok(sim_catch_up(sim), "one step, and there are more");
+    is_int(sim_world(sim)->node.now_ns, SEC / 10, "it was one");
+    sim_follow(sim, start + 2 * SEC);
+    sim_resume(sim);
+    is_int(sim_world(sim)->node.now_ns, 100 * SEC, "while it is behind nothing is added");
+    sim_follow(sim, start + 2 * SEC);
+    sim_resume(sim);
+    is_int(sim_world(sim)->node.now_ns, 200 * SEC, "that comes after it: no time is lost");
+    sim_follow(sim, start + 3 * SEC);
+    sim_catch_up(sim);
+    sim_clock(sim, "pause", NULL);
+    ok(!sim_catch_up(sim), "a pause is one at once");
+    is_int(sim_world(sim)->node.now_ns, 200 * SEC + SEC / 10, "whatever was due");
+    sim_free(sim);
+}
+
 /* --- a second configuration ------------------------------------------------------------------ */
 
 static struct gpu gpu_copy(const struct sim *sim, int i)
@@ -397,6 +423,7 @@ int main(void)
     test_growth();
     test_events();
     test_clock();
+    test_behind();
     test_apply_adds_and_removes();
     test_apply_reorders();
     test_apply_settings();

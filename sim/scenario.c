@@ -275,7 +275,7 @@ static const struct bind_field step_fields[] = {
       .words = "mapping of [control files](filesystem.md#control-of-a-gpu-gpusicontrol) to values", .help = "What is written to control files of `gpu`: pinned metrics, limits, modes." },
     { .key = "write", .type = BIND_LIST, BIND_AT(scenario_step, write), .item = &write_item, .size = sizeof(struct scenario_write),
       .high = SCENARIO_WRITES_MAX, .flags = BIND_SINGLE, .help = "What is written to any file." },
-    BIND_ROW_REAL("speed", scenario_step, speed, 0, 1e6, "Simulated seconds per real second, of a clock that runs."),
+    BIND_ROW_REAL("speed", scenario_step, speed, 0, 1e6, "Simulated seconds per real second, of a run at a pace."),
     { .key = "expect", .type = BIND_LIST, BIND_AT(scenario_step, expect), .item = &expect_item, .size = sizeof(struct expectation),
       .high = SCENARIO_EXPECTATIONS_MAX, .flags = BIND_SINGLE, .help = "What must come true." },
     { 0 },

@@ -67,7 +67,7 @@ struct scenario {
     char name[64];
     char description[SCENARIO_TEXT];
     struct scenario_mount mount;
-    double speed;     /* of a clock that runs */
+    double speed;     /* of a run at a pace */
     int64_t check_ns; /* 0: at every step of the simulation */
     struct bind_list steps;
 

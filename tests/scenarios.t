@@ -226,6 +226,17 @@ scenario --mount "$mnt" --speed 100 "$file"
 is "$code" 0 'a run with a clock that runs' || diag "$said"
 is "$(head -n 2 "$mnt/control/clock" | tr '\n' ' ')" 'running speed 2 ' 'which then runs as before'
 
+# At that speed minutes pass while it is stopped, were the clock to run without it.
+steps '{gpu: 0, fault: power_brake for 2m, expect: {metric: throttle_reasons, above: 8, for: 100s}}'
+output=$dir/output background "$fakegpufs" scenario --mount "$mnt" --speed 100 "$file"
+brakes() { grep -q power_brake "$mnt/gpus/0/control/fault"; }
+wait_for brakes
+kill -STOP "$started"
+sleep 2
+kill -CONT "$started"
+wait_gone "$started"
+like "$(cat "$dir/output")" 'passed, 2 of 2 as expected' 'a run that was stopped misses nothing'
+
 # Interrupted: waits for what never comes.
 steps '{gpu: 0, set: {utilization_gpu_percent: 33}}' '{gpu: 0, expect: {metric: xid_last, equals: 5, within: 8000h}}'
 output=$dir/output background "$fakegpufs" scenario --mount "$mnt" --junit "$dir/report.xml" "$file"

@@ -11,11 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "fusefs/realtime.h"
 #include "sim/workload.h"
 
 enum { FILE_MOST = 4 << 20, STEP_MOST_H = 24 };
+
+#define WAIT_LEAST_NS 1e7
+#define WAIT_MOST_NS 1e8
+#define LATE_MOST_NS 1e9
 
 /* --- the clock ------------------------------------------------------------------------------- */
 
@@ -71,13 +77,6 @@ int drive_speed(struct drive *d, double speed, struct why *why)
     return r;
 }
 
-int drive_run(struct drive *d, double speed, struct why *why)
-{
-    int r = drive_speed(d, speed, why);
-
-    return r < 0 ? r : client_put(d->client, "control/clock", "resume", why);
-}
-
 /* Many of them are made: one write each, on a descriptor that stays open. */
 static int put_step(struct drive *d, const struct text *command, struct why *why)
 {
@@ -113,6 +112,46 @@ int drive_step(struct drive *d, int64_t ns, struct why *why)
     }
     text_release(&command);
     return r;
+}
+
+/*
+ * Simulated time that is due by now. Nobody is woken a thousand times a second for a clock that is fast, and
+ * nobody waits longer than a moment. What a machine is late by more than a second is not made up for.
+ */
+static double pace_due(struct drive *d, double speed)
+{
+    int64_t now = real_ns(CLOCK_MONOTONIC);
+
+    d->due_ns += d->paced_ns ? (double)(now - d->paced_ns) * speed : 0;
+    if (d->due_ns > LATE_MOST_NS * speed)
+        d->due_ns = LATE_MOST_NS * speed;
+    d->paced_ns = now;
+    return d->due_ns;
+}
+
+static void pace_wait(const struct drive *d, double speed)
+{
+    double ns = speed > 0 ? ((double)d->step_ns - d->due_ns) / speed : WAIT_MOST_NS;
+
+    ns = ns < WAIT_LEAST_NS ? WAIT_LEAST_NS : ns > WAIT_MOST_NS ? WAIT_MOST_NS : ns;
+    nanosleep(&(struct timespec){ .tv_nsec = (long)ns }, NULL);
+}
+
+int drive_pace(struct drive *d, double speed, int64_t ns, struct why *why)
+{
+    int64_t steps, most = (ns + d->step_ns - 1) / d->step_ns;
+
+    if (pace_due(d, speed) < (double)d->step_ns) {
+        pace_wait(d, speed);
+        pace_due(d, speed);
+    }
+    steps = (int64_t)(d->due_ns / (double)d->step_ns);
+    if (steps == 0)
+        return drive_alive(d->client, why);
+    if (steps > most)
+        steps = most;
+    d->due_ns -= (double)(steps * d->step_ns);
+    return drive_step(d, steps * d->step_ns, why);
 }
 
 int drive_end(struct drive *d, bool restore, struct why *why)

@@ -1,8 +1,7 @@
 /*
  * Drive: the clock of a mount in a command's hands, and what else commands do to a mount as a whole.
  *
- * While it is driven the clock is paused and stepped, or runs at a speed of the command's choice; in the end
- * it is what it was before.
+ * While it is driven the clock is paused and stepped, at once or at a pace; in the end it is what it was before.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,6 +14,9 @@
 struct drive {
     const struct client *client;
     int clock; /* control/clock, kept open for many steps; -1: not yet */
+    /* At a pace: simulated time that is due up to a real one, 0 when there was none yet. */
+    double due_ns;
+    int64_t paced_ns;
     /* As it was found. */
     bool running;
     double speed;
@@ -24,13 +26,18 @@ struct drive {
 /* Takes hold of the clock and changes nothing. -errno with a sentence. */
 int drive_begin(struct drive *drive, const struct client *client, struct why *why);
 
-/* Stands still from now on; runs at that speed; has another speed, and stands or runs as before. */
+/* Stands still from now on; has another speed, and stands or runs as before. */
 int drive_pause(struct drive *drive, struct why *why);
-int drive_run(struct drive *drive, double speed, struct why *why);
 int drive_speed(struct drive *drive, double speed, struct why *why);
 
 /* Lets so much simulated time pass at once: whole steps until it has. */
 int drive_step(struct drive *drive, int64_t ns, struct why *why);
+
+/*
+ * The same at the pace of a clock with that speed: what is due of it by now, or nothing after a moment's wait. Unlike
+ * a clock that runs it waits for who drives: a machine that is busy makes time late, and nobody misses any of it.
+ */
+int drive_pace(struct drive *drive, double speed, int64_t ns, struct why *why);
 
 /* Lets go; with `restore` the clock is what it was. */
 int drive_end(struct drive *drive, bool restore, struct why *why);

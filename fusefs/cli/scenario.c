@@ -178,7 +178,7 @@ static int run_on(const struct options *o, const struct scenario *s, const char 
     struct scenario_run run = {
         .scenario = s,
         .keep = keep,
-        .realtime = o->realtime || o->speed,
+        .paced = o->realtime || o->speed,
         .speed = speed,
         .tell = report_item,
         .remark = report_remark,
@@ -272,8 +272,8 @@ static int run(const struct command_call *call)
 static const struct command_option options[] = {
     OPTION("mount", 'm', "DIR", OPTION_TEXT, struct options, client.mount, "run on this mount, and restore what was changed", .complete = COMPLETE_DIRECTORY),
     OPTION("schemas", 0, "DIR", OPTION_TEXT, struct options, schemas, "more models and profiles", .complete = COMPLETE_DIRECTORY),
-    OPTION("realtime", 0, NULL, OPTION_FLAG, struct options, realtime, "let the clock run, at the scenario's own speed"),
-    OPTION("speed", 0, "X", OPTION_TEXT, struct options, speed, "let it run at X simulated seconds per real one"),
+    OPTION("realtime", 0, NULL, OPTION_FLAG, struct options, realtime, "let time pass at the scenario's own speed"),
+    OPTION("speed", 0, "X", OPTION_TEXT, struct options, speed, "the same at X simulated seconds per real one"),
     OPTION("tap", 0, NULL, OPTION_FLAG, struct options, tap, "report in the Test Anything Protocol"),
     OPTION("junit", 0, "FILE", OPTION_TEXT, struct options, junit, "write a report as JUnit's XML, too", .complete = COMPLETE_FILE),
     OPTION("check", 0, NULL, OPTION_FLAG, struct options, check, "only say whether the file is right"),

@@ -153,8 +153,10 @@ int scenario_act(struct scenario_run *run, const struct scenario_step *s, struct
     const struct scenario_write *writes = s->write.items;
     int r = 0;
 
-    if (scenario_step_has(s, "speed"))
+    if (scenario_step_has(s, "speed")) {
+        run->speed = s->speed;
         r = drive_speed(&run->drive, s->speed, why);
+    }
     if (r == 0 && (*s->profile || *s->fault || s->set.count))
         r = act_on_gpus(run, s, why);
     if (r == 0 && *s->end)

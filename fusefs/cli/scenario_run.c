@@ -9,12 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "sim/model.h"
-#include "fusefs/realtime.h"
-
-enum { POLL_NS = 1000000 };
 
 /* --- what the mount must be ------------------------------------------------------------------ */
 
@@ -148,10 +144,12 @@ static int open_streams(struct scenario_run *run, struct why *why)
     return r;
 }
 
-/* Before time goes on: paused to be stepped, or running as fast as asked for. */
+/* From now on time passes when this run says so; the mount shows at what speed. */
 static int take_clock(struct scenario_run *run, struct why *why)
 {
-    return run->realtime ? drive_run(&run->drive, run->speed, why) : drive_pause(&run->drive, why);
+    int r = drive_pause(&run->drive, why);
+
+    return r == 0 && run->paced ? drive_speed(&run->drive, run->speed, why) : r;
 }
 
 int scenario_run_begin(struct scenario_run *run, struct why *why)
@@ -168,7 +166,7 @@ int scenario_run_begin(struct scenario_run *run, struct why *why)
         r = drive_begin(&run->drive, &run->client, why);
     if (r == 0)
         r = open_streams(run, why);
-    if (r == 0 && !run->realtime)
+    if (r == 0)
         r = take_clock(run, why);
     if (r == 0 && !run->keep && *run->scenario->mount.profile)
         r = scenario_set_profile(run, run->scenario->mount.profile, why);
@@ -176,8 +174,6 @@ int scenario_run_begin(struct scenario_run *run, struct why *why)
         r = look_at_time(run, why);
     run->origin_ns += run->now_ns;
     run->now_ns = 0;
-    if (r == 0 && run->realtime)
-        r = take_clock(run, why);
     run->step_ns = run->scenario->check_ns ? run->scenario->check_ns : run->drive.step_ns;
     return r;
 }
@@ -341,23 +337,11 @@ static int64_t next_moment(const struct scenario_run *run)
     return next;
 }
 
-/* Another generation, or a moment later: whoever else changes the node must be seen, too. */
-static int wait_for_time(struct scenario_run *run, struct why *why)
-{
-    int64_t before = run->now_ns, until = real_ns(CLOCK_MONOTONIC) + 100 * POLL_NS;
-    int r;
-
-    do {
-        nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
-        r = look_at_time(run, why);
-    } while (r == 0 && run->now_ns == before && real_ns(CLOCK_MONOTONIC) < until);
-    return r == 0 && run->now_ns == before ? drive_alive(&run->client, why) : r;
-}
-
 static int advance(struct scenario_run *run, int64_t to_ns, struct why *why)
 {
-    int r = run->realtime ? wait_for_time(run, why)
-                          : drive_step(&run->drive, to_ns - run->now_ns, why);
+    int64_t ns = to_ns - run->now_ns;
+    int r = run->paced ? drive_pace(&run->drive, run->speed, ns, why)
+                       : drive_step(&run->drive, ns, why);
 
     if (r == 0)
         r = look_at_time(run, why);

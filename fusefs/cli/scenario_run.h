@@ -3,8 +3,8 @@
  *
  * The clock is paused and stepped to the next moment that matters: where something is expected that is
  * every step of the simulation (or every `check`), otherwise the next step of the scenario. So a run is the
- * same every time and misses nothing, however fast it goes. A run with a clock that runs looks as often as
- * it can instead.
+ * same every time and misses nothing, however fast it goes. In a run at a pace the steps wait until a clock
+ * on the wall would have come to them.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -41,9 +41,9 @@ struct progress {
 struct scenario_run {
     const struct scenario *scenario;
     struct client client;
-    bool keep;     /* the mount goes anyway: nothing is restored */
-    bool realtime; /* the clock runs */
-    double speed;  /* then */
+    bool keep;    /* the mount goes anyway: nothing is restored */
+    bool paced;   /* time passes as on a clock that runs */
+    double speed; /* at this speed */
     int64_t origin_ns, now_ns, step_ns;
     struct drive drive;
     struct item *items;

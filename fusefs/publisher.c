@@ -133,15 +133,17 @@ static uint64_t made_before(struct daemon *d, const struct command *c)
     return run ? tree_ino("workloads/%w", world_workloads(w)[run - world_runs(w)].id) : 0;
 }
 
-static void command_apply(struct daemon *d, struct command *c)
+/* Says whether steps are due because of it: it is not done before they are made. */
+static bool command_apply(struct daemon *d, struct command *c)
 {
+    int64_t until = sim_world(d->sim)->node.run_until_ns;
     struct tree_view view = daemon_view(d);
     struct why why = { 0 };
     struct place p;
 
     if (c->resent && world_applied(sim_store(d->sim), c->request)) {
         c->made = c->kind == COMMAND_MKDIR ? made_before(d, c) : 0;
-        return; /* done, but never answered */
+        return false; /* done, but never answered */
     }
     c->result = tree_resolve(&view, c->ino, &p);
     if (c->result == 0) {
@@ -152,6 +154,7 @@ static void command_apply(struct daemon *d, struct command *c)
             daemon_remember(d, &p, why_text(&why));
     }
     why_release(&why);
+    return sim_world(d->sim)->node.run_until_ns != until && sim_is_behind(d->sim);
 }
 
 static void reply_made(struct daemon *d, struct command *c)
@@ -296,20 +299,6 @@ static void forget_names(struct daemon *d, uint32_t before, uint32_t now)
 
 /* --- rounds ---------------------------------------------------------------------------------- */
 
-static void wait_for_work(struct daemon *d, int64_t until_ns)
-{
-    struct timespec ts = { .tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S };
-
-    while (!d->stop && !d->commands && real_ns(CLOCK_MONOTONIC) < until_ns) {
-        bool interrupted = false;
-
-        for (struct waiting_read *w = d->waiting; w; w = w->next)
-            interrupted |= w->interrupted;
-        if (interrupted || pthread_cond_timedwait(&d->wake, &d->lock, &ts) == ETIMEDOUT)
-            return;
-    }
-}
-
 /* A step in simulated time, as long as it takes in real time; never less often than ten times a second. */
 static int64_t tick_ns(const struct daemon *d)
 {
@@ -319,13 +308,39 @@ static int64_t tick_ns(const struct daemon *d)
     return real < 1e7 ? NS_PER_S / 100 : real > 1e8 ? NS_PER_S / 10 : (int64_t)real;
 }
 
+struct round {
+    int64_t next_ns;
+    bool stepping;        /* what a `step` asked for is under way: other commands come after it */
+    struct command *step; /* that one; NULL: of the worker before */
+    uint64_t woken;       /* events up to here have woken the pollers */
+    uint64_t plan_version;
+    uint64_t gpu_set; /* which GPUs there are, in their order, as one number */
+    uint32_t gpus;
+};
+
+static void wait_for_work(struct daemon *d, const struct round *r)
+{
+    struct timespec ts = { .tv_sec = r->next_ns / NS_PER_S, .tv_nsec = r->next_ns % NS_PER_S };
+
+    while (!d->stop && (!d->commands || r->stepping) && real_ns(CLOCK_MONOTONIC) < r->next_ns) {
+        bool interrupted = false;
+
+        for (struct waiting_read *w = d->waiting; w; w = w->next)
+            interrupted |= w->interrupted;
+        if (interrupted || pthread_cond_timedwait(&d->wake, &d->lock, &ts) == ETIMEDOUT)
+            return;
+    }
+}
+
 /*
- * Who waits for the lock does not wait for a clock that is faster than this machine: so much work, and the
- * rest in the next round, at once. Work, as what others take of this core is not ours.
+ * Who waits for the lock does not wait for a long `step`, nor for a clock that is faster than this machine: so
+ * much work, a moment for the others, and the rest in the next round. Work, as what others take of this core
+ * is not ours.
  */
 #define STEPS_MOST_NS (10 * NS_PER_MS)
+#define BREAK_NS NS_PER_MS
 
-static void follow_clock(struct daemon *d, int64_t *next_ns)
+static void make_steps(struct daemon *d, struct round *r)
 {
     int64_t until = real_ns(CLOCK_THREAD_CPUTIME_ID) + STEPS_MOST_NS;
     bool more;
@@ -334,16 +349,8 @@ static void follow_clock(struct daemon *d, int64_t *next_ns)
     do
         more = sim_catch_up(d->sim);
     while (more && real_ns(CLOCK_THREAD_CPUTIME_ID) < until);
-    *next_ns = real_ns(CLOCK_MONOTONIC) + (more ? 0 : tick_ns(d));
+    r->next_ns = real_ns(CLOCK_MONOTONIC) + (more ? BREAK_NS : tick_ns(d));
 }
-
-struct round {
-    int64_t next_ns;
-    uint64_t woken; /* events up to here have woken the pollers */
-    uint64_t plan_version;
-    uint64_t gpu_set; /* which GPUs there are, in their order, as one number */
-    uint32_t gpus;
-};
 
 /* Whether other GPUs are there than in the round before; the first round of a worker cannot know. */
 static bool note_gpus(const struct world *w, struct round *r)
@@ -361,18 +368,47 @@ static bool note_gpus(const struct world *w, struct round *r)
     return r->gpu_set != before;
 }
 
-static struct command *take_commands(struct daemon *d)
+static struct command *take_command(struct daemon *d)
 {
-    struct command *first = d->commands, **end = &d->commands;
+    struct command *c = d->commands;
 
-    /* No more than the world remembers: a worker that dies now leaves all of them applied and unanswered. */
-    for (int i = 0; i < APPLIED_KEPT && *end; i++)
-        end = &(*end)->next;
-    d->commands = *end;
-    *end = NULL;
+    d->commands = c->next;
     if (!d->commands)
         d->commands_end = &d->commands;
-    return first;
+    return c;
+}
+
+/* Returns those that are to be answered. */
+static struct command *apply_commands(struct daemon *d, struct round *r)
+{
+    struct command *done = NULL, **end = &done;
+
+    /* No more than the world remembers: a worker that dies now leaves all of them applied and unanswered. */
+    for (int i = 0; i < APPLIED_KEPT && d->commands && !r->stepping; i++) {
+        struct command *c = take_command(d);
+
+        r->stepping = command_apply(d, c);
+        *(r->stepping ? &r->step : end) = c;
+        if (!r->stepping)
+            end = &c->next;
+    }
+    *end = NULL;
+    return done;
+}
+
+/* The `step` under way, once its time has passed, before the other commands that are done. */
+static struct command *finish_step(struct daemon *d, struct round *r, struct command *done)
+{
+    struct command *step = r->step;
+
+    if (!r->stepping || sim_is_behind(d->sim))
+        return done;
+    r->stepping = false;
+    r->step = NULL;
+    if (!step)
+        return done;
+    step->next = done;
+    return step;
 }
 
 static void round_run(struct daemon *d, struct round *r)
@@ -383,12 +419,11 @@ static void round_run(struct daemon *d, struct round *r)
     uint32_t gpus_before = r->gpus;
     struct pages_push push;
 
-    wait_for_work(d, r->next_ns);
-    commands = take_commands(d);
-    for (struct command *c = commands; c; c = c->next)
-        command_apply(d, c);
-    if (real_ns(CLOCK_MONOTONIC) >= r->next_ns)
-        follow_clock(d, &r->next_ns);
+    wait_for_work(d, r);
+    commands = apply_commands(d, r);
+    if (r->stepping || real_ns(CLOCK_MONOTONIC) >= r->next_ns)
+        make_steps(d, r);
+    commands = finish_step(d, r, commands);
     reload(d);
     save_config(d);
     push = pages_prepare(d);
@@ -417,7 +452,7 @@ void *publisher_main(void *daemon)
     struct round r = { 0 };
 
     pthread_mutex_lock(&d->lock);
-    sim_resume(d->sim);
+    r.stepping = sim_is_behind(d->sim);
     while (!d->connected && !d->stop)
         pthread_cond_wait(&d->wake, &d->lock);
     pthread_mutex_unlock(&d->lock);

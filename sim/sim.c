@@ -123,7 +123,7 @@ void sim_run(struct sim *sim, int64_t ns)
         sim_step(sim);
 }
 
-static bool is_behind(const struct sim *sim)
+bool sim_is_behind(const struct sim *sim)
 {
     return sim_world(sim)->node.now_ns < sim_world(sim)->node.run_until_ns;
 }
@@ -162,15 +162,15 @@ void sim_follow(struct sim *sim, int64_t real_ns)
 {
     int64_t before = sim_world(sim)->node.real_ns;
 
-    if (!is_behind(sim))
+    if (!sim_is_behind(sim))
         note_due(sim, before ? real_ns - before : 0, real_ns);
 }
 
 bool sim_catch_up(struct sim *sim)
 {
-    if (is_behind(sim))
+    if (sim_is_behind(sim))
         sim_step(sim);
-    return is_behind(sim);
+    return sim_is_behind(sim);
 }
 
 void sim_resume(struct sim *sim)
@@ -205,7 +205,6 @@ int sim_clock(struct sim *sim, const char *text, struct why *why)
     else
         next->node.paused = c.kind == CLOCK_PAUSE;
     world_commit(&sim->store, next);
-    sim_resume(sim);
     return 0;
 }
 

@@ -46,14 +46,15 @@ void sim_follow(struct sim *sim, int64_t real_ns);
 
 /* Makes one of the steps that are due, if there is one; says whether there are more. */
 bool sim_catch_up(struct sim *sim);
+bool sim_is_behind(const struct sim *sim);
 
-/* Makes all that are due, also those of a `step` command that another process had begun. */
+/* Makes all that are due, also those that another process had begun. */
 void sim_resume(struct sim *sim);
 
 /* The next change is the effect of this request: see world_applied. */
 void sim_request(struct sim *sim, uint64_t request);
 
-/* A command for the clock: see clock.h. */
+/* A command for the clock: see clock.h. The steps of a `step` are due then, and not made yet. */
 int sim_clock(struct sim *sim, const char *text, struct why *why);
 
 /* --- the node -------------------------------------------------------------------------------- */

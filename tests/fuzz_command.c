@@ -210,13 +210,16 @@ static int do_clock(struct script *s)
 {
     struct clock_command c;
     int64_t steps = 0;
+    int r;
 
     if (clock_parse(rest(s), &c, NULL) == 0 && c.kind == CLOCK_STEP)
         steps = c.step_ns / sim_world(s->sim)->node_plan.step_ns;
     if (steps > STEPS_AT_ONCE || s->steps > STEPS_MAX)
         return 0;
     s->steps += (int)steps;
-    return sim_clock(s->sim, rest(s), &s->why);
+    r = sim_clock(s->sim, rest(s), &s->why);
+    sim_resume(s->sim);
+    return r;
 }
 
 /* Real time, as much as a few steps need. */

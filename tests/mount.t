@@ -58,6 +58,18 @@ bounded sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do cat "$1/contr
 ok $? 'a clock faster than the machine keeps nobody waiting'
 put "$mnt/control/clock" pause
 is "$(cat "$mnt/control/clock"; sleep 0.3)" "$(cat "$mnt/control/clock")" 'and stops when it is told to'
+
+# Two million steps of a GPU, and of whoever reads meanwhile none waits for all of them.
+now_of() { sed -n 's/^now \(.*\)ms$/\1/p' "$mnt/control/clock"; }
+before=$(now_of)
+background sh -c 'echo step 1h >"$1"' sh "$mnt/control/clock"
+moments=
+until is_gone "$started"; do
+    moments+=" $(now_of)"
+done
+(($(printf '%s\n' $moments | sort -u | wc -l) >= 5))
+ok $? 'a long step goes on while others read' || diag "$moments"
+is $(($(now_of) - before)) 3600000 'and is answered when it is made'
 mount_down
 
 for mode in char:'character special file':c3 null:'character special file':1 file:'regular file':0; do

@@ -215,6 +215,8 @@ static void test_clock(void)
     is_int(sim_clock(sim, "pause\n", NULL), 0, "pause");
     is_int(sim_advance(sim, 10 * SEC), 0, "stops the time");
     is_int(sim_clock(sim, "step 30s", NULL), 0, "step");
+    ok(sim_is_behind(sim), "is to be made");
+    sim_resume(sim);
     is_int(sim_world(sim)->node.now_ns, 32 * SEC + SEC / 10, "moves it all the same");
     sim_clock(sim, "resume", NULL);
     sim_clock(sim, "speed 60", NULL);

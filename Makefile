@@ -457,7 +457,7 @@ format-check: $(call with_apt,deps-dev) ## fail when `make format` would change 
 BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fuse3 libseccomp-dev \
               libmicrohttpd-dev libdeflate-dev libcrypt-dev \
               libcurl4-gnutls-dev|libcurl4-openssl-dev libjansson-dev libprotobuf-c-dev protobuf-c-compiler
-TEST_PKGS  := perl python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
+TEST_PKGS  := perl libxml2-utils python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
               groff-base zsh fish patch curl openssl prometheus python3-prometheus-client \
               python3-protobuf protobuf-compiler python3-grpcio
 CLIENT_PKGS := python3-venv tmux libncursesw6 pciutils

@@ -110,9 +110,19 @@ for bad in --bogus bogus '-q -d BOGUS' '--query-gpu=index' '--query-gpu=index --
     is "$?:$([[ $got ]] && echo sentence)" 2:sentence "says what is wrong: $bad"
 done
 bounded "$smi" -f /nonexistent/file >"$dir/said"; is $? 2 'a file that cannot be written'
-bounded "$smi" -h >"$dir/said"; is "$?:$(grep -c query-gpu "$dir/said")" 0:2 '-h'
+invalid="Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
+says 2 "$invalid
+
+nvidia-smi: there is no command 'bogus'" bogus
+says 2 "$invalid
+
+nvidia-smi: there is no option '--bogus'" -L --bogus
+is "$(bounded "$smi" stats 2>/dev/null)" "$invalid" 'the driver'\''s sentence is alone on standard output'
+bounded "$smi" -h >"$dir/said"; is "$?:$(grep -c -- --query-gpu= "$dir/said")" 0:1 '-h'
+is "$(awk 'length > 120' "$dir/said")$(grep ' $' "$dir/said")" '' 'in lines that fit'
+is "$(sed -nE 's/^    (-[a-zA-Z]+),? .*/\1/p; s/^ +(-[a-zA-Z]+, +)?(--[a-z-]+)=?( .*)?$/\2/p' "$dir/said" | sort | uniq -d)" '' 'each option once'
 like "$(bounded "$smi" --version)" "DRIVER version      : $(cat "$mnt/gpus/0/identity/driver_version")" '--version'
-for command in dmon pmon topo nvlink; do
+for command in $(sed -n '/COMMANDS/,/EXIT/s/^    \([a-z0-9-]*\) .*/\1/p' "$dir/said"); do
     bounded "$smi" $command -h >"$dir/said"; is $? 0 "$command -h"
 done
 

@@ -28,6 +28,7 @@ struct change_kind {
     const char
         *unsupported; /* the sentence for a GPU that has no such thing; it ends with its bus id */
     bool needs_persistence; /* what it sets is forgotten with the driver's last user */
+    const char *help;       /* what is allowed follows it */
 };
 
 /* --- arguments ---------------------------------------------------------------------------------- */
@@ -354,36 +355,52 @@ static nvmlReturn_t reset_gpu(FILE *file, struct gpu *gpu, const struct setting 
 /* clang-format off */
 static const struct change_kind kinds[] = {
     { "-pm", "--persistence-mode", "persistence mode", parse_switch, "0/DISABLED or 1/ENABLED", set_persistence,
-      CHANGING("persistence mode"), false },
-    { "-e", "--ecc-config", "ECC mode", parse_switch, "0/DISABLED or 1/ENABLED", set_ecc, CHANGING("ECC mode"), false },
+      CHANGING("persistence mode"), false,
+      "Keep the driver loaded" },
+    { "-e", "--ecc-config", "ECC mode", parse_switch, "0/DISABLED or 1/ENABLED", set_ecc, CHANGING("ECC mode"), false,
+      "Correct memory errors" },
     { "-p", "--reset-ecc-errors", "ECC errors", parse_counters, "0/VOLATILE or 1/AGGREGATE", clear_errors,
-      CHANGING("ECC errors"), false },
+      CHANGING("ECC errors"), false,
+      "Count memory errors from 0 again" },
     { "-c", "--compute-mode", "compute mode", parse_compute_mode,
       "0/DEFAULT, 1/EXCLUSIVE_THREAD, 2/PROHIBITED or 3/EXCLUSIVE_PROCESS", set_compute_mode,
-      CHANGING("compute mode"), false },
+      CHANGING("compute mode"), false,
+      "Who may compute" },
     { NULL, "--gom", "GPU operation mode", parse_operation_mode, "0/ALL_ON, 1/COMPUTE or 2/LOW_DP", set_operation_mode,
-      CHANGING("GPU operation mode"), false },
-    { "-lgc", "--lock-gpu-clocks", "locked GPU clocks", parse_range, "<minGpuClock,maxGpuClock> in MHz", lock_gpu_clocks,
-      SETTING("locked GPU clocks"), true },
+      CHANGING("GPU operation mode"), false,
+      "What is switched on" },
+    { "-lgc", "--lock-gpu-clocks", "locked GPU clocks", parse_range, "<minGpuClock,maxGpuClock> or one clock in MHz", lock_gpu_clocks,
+      SETTING("locked GPU clocks"), true,
+      "Lock the GPU's clock" },
     { "-rgc", "--reset-gpu-clocks", "locked GPU clocks", NULL, NULL, reset_gpu_clocks,
-      SETTING("locked GPU clocks"), false },
-    { "-lmc", "--lock-memory-clocks", "locked memory clocks", parse_range, "<minMemClock,maxMemClock> in MHz",
-      lock_memory_clocks, SETTING("locked Memory clocks"), true },
+      SETTING("locked GPU clocks"), false,
+      "No longer." },
+    { "-lmc", "--lock-memory-clocks", "locked memory clocks", parse_range, "<minMemClock,maxMemClock> or one clock in MHz",
+      lock_memory_clocks, SETTING("locked Memory clocks"), true,
+      "Lock the memory's clock" },
     { "-rmc", "--reset-memory-clocks", "locked memory clocks", NULL, NULL, reset_memory_clocks,
-      SETTING("locked Memory clocks"), false },
+      SETTING("locked Memory clocks"), false,
+      "No longer." },
     { "-ac", "--applications-clocks", "applications clocks", parse_pair, "<memory,graphics> in MHz",
-      set_applications_clocks, SETTING("applications clocks"), true },
+      set_applications_clocks, SETTING("applications clocks"), true,
+      "The clocks of running programs" },
     { "-rac", "--reset-applications-clocks", "applications clocks", NULL, NULL, reset_applications_clocks,
-      SETTING("applications clocks"), false },
+      SETTING("applications clocks"), false,
+      "The default ones again." },
     { "-pl", "--power-limit", "power management limit", parse_watts, "a number of watts", set_power_limit,
-      CHANGING("power management limit"), true },
+      CHANGING("power management limit"), true,
+      "The power limit" },
     { "-am", "--accounting-mode", "accounting mode", parse_switch, "0/DISABLED or 1/ENABLED", set_accounting,
-      CHANGING("accounting mode"), false },
+      CHANGING("accounting mode"), false,
+      "Keep statistics of processes" },
     { "-caa", "--clear-accounted-apps", "accounted processes", NULL, NULL, clear_accounted,
-      CHANGING("accounted processes"), false },
+      CHANGING("accounted processes"), false,
+      "Forget them." },
     { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED or 1/ENABLED", set_mig,
-      CHANGING("MIG mode"), true },
-    { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu, "Resetting GPU %s is not supported.\n", false },
+      CHANGING("MIG mode"), true,
+      "Divide the GPU" },
+    { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu, "Resetting GPU %s is not supported.\n", false,
+      "Reset the GPU." },
 };
 /* clang-format on */
 
@@ -393,6 +410,18 @@ const struct change_kind *change_find(const char *option)
         if ((kinds[i].letter && !strcmp(kinds[i].letter, option)) || !strcmp(kinds[i].name, option))
             return &kinds[i];
     return NULL;
+}
+
+void changes_help(FILE *file)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const struct change_kind *kind = &kinds[i];
+        char help[192];
+
+        snprintf(help, sizeof(help), "%s%s%s", kind->help, kind->allowed ? ": " : "",
+                 kind->allowed ? kind->allowed : "");
+        help_line(file, kind->letter, kind->name, kind->parse != NULL, help);
+    }
 }
 
 bool change_takes_argument(const struct change_kind *kind)

@@ -36,6 +36,7 @@ struct column {
 
 struct csv_kind {
     const char *option; /* without its "--" */
+    const char *help;
     const char *title;
     const struct column *columns; /* ends with an empty one; NULL: all fields of the rows */
     void (*each)(struct gpu *gpu, void (*line)(void *, struct gpu *, const struct record *),
@@ -248,13 +249,17 @@ static void each_page(struct gpu *gpu, line_writer *line, void *context)
 }
 
 static const struct csv_kind kinds[] = {
-    { "query-gpu", NULL, NULL, each_gpu },
-    { "query-compute-apps", "Active Compute Processes", compute_apps, each_process },
-    { "query-accounted-apps", "Accounted Graphics/Compute Processes", accounted_apps,
-      each_accounted },
-    { "query-supported-clocks", "Supported Clocks", supported_clocks, each_clock },
-    { "query-retired-pages", "Retired Pages", retired_pages, each_page },
-    { "query-remapped-rows", "Remapped Rows", remapped_rows, each_gpu },
+    { "query-gpu", "GPUs.", NULL, NULL, each_gpu },
+    { "query-compute-apps", "Processes that compute.", "Active Compute Processes", compute_apps,
+      each_process },
+    { "query-accounted-apps", "Processes that accounting knows.",
+      "Accounted Graphics/Compute Processes", accounted_apps, each_accounted },
+    { "query-supported-clocks", "Clocks that can be set.", "Supported Clocks", supported_clocks,
+      each_clock },
+    { "query-retired-pages", "Pages of memory that are no longer used.", "Retired Pages",
+      retired_pages, each_page },
+    { "query-remapped-rows", "Rows of memory that were replaced.", "Remapped Rows", remapped_rows,
+      each_gpu },
 };
 
 const struct csv_kind *csv_find(const char *option)
@@ -522,5 +527,16 @@ void csv_help(FILE *file, const struct csv_kind *kind)
     for (const struct column *c = kind->columns; c->fields; c++) {
         print_names(file, c->fields);
         fprintf(file, "%s\n\n", c->help);
+    }
+}
+
+void csv_kinds_help(FILE *file)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        char name[64], help[128];
+
+        snprintf(name, sizeof(name), "--%s", kinds[i].option);
+        snprintf(help, sizeof(help), "%s --help-%s lists fields.", kinds[i].help, kinds[i].option);
+        help_line(file, NULL, name, true, help);
     }
 }

@@ -1,106 +1,38 @@
 /*
- * Help: what `nvidia-smi -h` says. See smi.h.
+ * Help: what `nvidia-smi -h` says: the tables of options, setters and commands, as they are. See smi.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "mocknvml/smi/smi.h"
+#include <string.h>
 
-static const char text[] =
-    "NVIDIA System Management Interface -- v%s\n"
-    "\n"
-    "Shows GPUs and changes their settings through NVML, the management library of their driver.\n"
-    "\n"
-    "nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n"
-    "\n"
-    "    -h,   --help                Show this and exit.\n"
-    "          --version             Show the versions of program, library and driver and exit.\n"
-    "\n"
-    "  LIST OPTIONS:\n"
-    "\n"
-    "    -L,   --list-gpus           One line per GPU and MIG device, with its UUID.\n"
-    "    -B,   --list-excluded-gpus  The same of GPUs that the driver leaves alone.\n"
-    "\n"
-    "  SUMMARY OPTIONS:\n"
-    "\n"
-    "    <no arguments>              A table of GPUs and of the processes that use them.\n"
-    "\n"
-    "    [plus any of]\n"
-    "\n"
-    "    -i,   --id=                 Only these GPUs: indices, UUIDs, bus ids, separated by commas.\n"
-    "    -f,   --filename=           Write to this file rather than to the terminal.\n"
-    "    -l,   --loop=               Again and again, at this period in seconds (5) until Ctrl+C.\n"
-    "    -lms, --loop-ms=            The same in milliseconds.\n"
-    "\n"
-    "  QUERY OPTIONS:\n"
-    "\n"
-    "    -q,   --query               Everything about GPUs.\n"
-    "\n"
-    "    [plus any of, besides the above]\n"
-    "\n"
-    "    -u,   --unit                About units rather than GPUs.\n"
-    "    -x,   --xml-format          As XML.\n"
-    "    -d,   --display=            Only some of it, separated by commas; not with -x: MEMORY,\n"
-    "                                UTILIZATION, ECC, TEMPERATURE, POWER, CLOCK, COMPUTE, PIDS,\n"
-    "                                PERFORMANCE, SUPPORTED_CLOCKS, PAGE_RETIREMENT, ACCOUNTING,\n"
-    "                                ENCODER_STATS, SUPPORTED_GPU_TARGET_TEMP, VOLTAGE, FBC_STATS,\n"
-    "                                ROW_REMAPPER, RESET_STATUS, GSP_FIRMWARE_VERSION,\n"
-    "                                POWER_SMOOTHING, POWER_PROFILES\n"
-    "\n"
-    "  SELECTIVE QUERY OPTIONS:\n"
-    "\n"
-    "    [one of, with the names of fields; --help-query-gpu and so on list them]\n"
-    "\n"
-    "    --query-gpu=                GPUs.\n"
-    "    --query-supported-clocks=   Clocks that can be set.\n"
-    "    --query-compute-apps=       Processes that compute.\n"
-    "    --query-accounted-apps=     Processes that accounting knows.\n"
-    "    --query-retired-pages=      Pages of memory that are no longer used.\n"
-    "    --query-remapped-rows=      Rows of memory that were replaced.\n"
-    "\n"
-    "    [mandatory]\n"
-    "\n"
-    "    --format=                   csv, and after it noheader and nounits, separated by commas.\n"
-    "\n"
-    "    [plus any of -i, -f, -l, -lms]\n"
-    "\n"
-    "  DEVICE MODIFICATION OPTIONS:\n"
-    "\n"
-    "    -pm,  --persistence-mode=   Keep the driver loaded: 0/DISABLED, 1/ENABLED\n"
-    "    -e,   --ecc-config=         Correct memory errors: 0/DISABLED, 1/ENABLED\n"
-    "    -p,   --reset-ecc-errors=   Count them from 0 again: 0/VOLATILE, 1/AGGREGATE\n"
-    "    -c,   --compute-mode=       Who may compute: 0/DEFAULT, 1/EXCLUSIVE_THREAD (DEPRECATED),\n"
-    "                                2/PROHIBITED, 3/EXCLUSIVE_PROCESS\n"
-    "          --gom=                What is switched on: 0/ALL_ON, 1/COMPUTE, 2/LOW_DP\n"
-    "    -r    --gpu-reset           Reset the GPU.\n"
-    "    -lgc  --lock-gpu-clocks=    Keep the GPU's clock at <minGpuClock,maxGpuClock> MHz, or one.\n"
-    "    -rgc  --reset-gpu-clocks    No longer.\n"
-    "    -lmc  --lock-memory-clocks= Keep the memory's clock at <minMemClock,maxMemClock> MHz, or one.\n"
-    "    -rmc  --reset-memory-clocks No longer.\n"
-    "    -ac   --applications-clocks= The clocks of running programs: <memory,graphics> MHz\n"
-    "    -rac  --reset-applications-clocks  The default ones again.\n"
-    "    -pl   --power-limit=        The power limit, in watts.\n"
-    "    -am   --accounting-mode=    Keep statistics of processes: 0/DISABLED, 1/ENABLED\n"
-    "    -caa  --clear-accounted-apps  Forget them.\n"
-    "    -mig  --multi-instance-gpu= Divide the GPU: 0/DISABLED, 1/ENABLED\n"
-    "\n"
-    "    [plus optional]\n"
-    "\n"
-    "    -i,   --id=                 Only these GPUs.\n"
-    "    -eow, --error-on-warning    Take a warning for an error.\n"
-    "\n"
-    "  COMMANDS, each with a -h of its own:\n"
-    "\n"
-    "    dmon                        A line per GPU and second.\n"
-    "    pmon                        A line per process and second.\n"
-    "    topo                        How GPUs reach each other.\n"
-    "    nvlink                      The NVLinks of GPUs.\n"
-    "    mig                         GPU instances and compute instances of GPUs in MIG mode.\n"
-    "\n"
-    "  EXIT STATUS:\n"
-    "\n"
-    "    0 all is well; 2 an argument is not valid; 3 the GPU cannot do that; 4 no permission;\n"
-    "    6 no such GPU; 9 the driver is not loaded; 12 no library; 15 the GPU is lost;\n"
-    "    255 anything else.\n";
+#include "mocknvml/smi/options.h"
+
+void help_line(FILE *file, const char *letter, const char *name, bool takes, const char *help)
+{
+    enum { COLUMN = 32 };
+    char comma[16] = "";
+    int width;
+
+    if (letter)
+        snprintf(comma, sizeof(comma), "%s,", letter);
+    width = fprintf(file, "    %-6s%s%s", comma, name, takes ? "=" : "");
+    if (width >= COLUMN) {
+        fputc('\n', file);
+        width = 0;
+    }
+    fprintf(file, "%*s%s\n", COLUMN - width, "", help);
+}
+
+static void title(FILE *file, const char *words)
+{
+    fprintf(file, "\n  %s:\n\n", words);
+}
+
+static void commands_help(FILE *file)
+{
+    for (const struct command *c = smi_commands; c->name; c++)
+        fprintf(file, "    %-28s%s\n", c->name, c->help);
+}
 
 /* The version is the driver's, when there is one. */
 void help_print(FILE *file)
@@ -109,5 +41,37 @@ void help_print(FILE *file)
 
     if (api_load() == NVML_SUCCESS && ASK(Init_v2) == NVML_SUCCESS)
         get_node(NULL, NODE_DRIVER, version);
-    fprintf(file, text, version);
+    fprintf(file,
+            "NVIDIA System Management Interface -- v%s\n"
+            "\n"
+            "Shows GPUs and changes their settings through NVML, the management library of their "
+            "driver.\n"
+            "\n"
+            "nvidia-smi [OPTION1 [ARG1]] [OPTION2 [ARG2]] ...\n"
+            "\n",
+            version);
+    options_help(file, HELP_GENERAL);
+    title(file, "LIST OPTIONS");
+    options_help(file, HELP_LIST);
+    title(file, "SUMMARY OPTIONS");
+    fprintf(file, "    %-28s%s\n", "<no arguments>",
+            "A table of GPUs and of the processes that use them.");
+    title(file, "QUERY OPTIONS");
+    options_help(file, HELP_QUERY);
+    title(file, "SELECTIVE QUERY OPTIONS, one of them, with the names of fields");
+    csv_kinds_help(file);
+    options_help(file, HELP_FIELDS);
+    title(file, "WITH ANY OF THESE");
+    options_help(file, HELP_SHOWING);
+    title(file, "DEVICE MODIFICATION OPTIONS, with -i");
+    changes_help(file);
+    options_help(file, HELP_CHANGES);
+    title(file, "COMMANDS, each with a -h of its own");
+    commands_help(file);
+    title(file, "EXIT STATUS");
+    fputs("    0 all is well; 2 an argument is not valid; 3 the GPU cannot do that; 4 no "
+          "permission;\n"
+          "    6 no such GPU; 9 the driver is not loaded; 12 no library; 15 the GPU is lost;\n"
+          "    255 anything else.\n",
+          file);
 }

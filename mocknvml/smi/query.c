@@ -8,8 +8,11 @@
 #include "mocknvml/smi/rows.h"
 #include "mocknvml/smi/smi.h"
 
-/* The layout of the elements, which came with the 580 drivers. */
-#define XML_DTD "nvsmi_device_v13.dtd"
+/* The layout of the elements: that of GPUs came with the 580 drivers. */
+const char *xml_dtd(bool units)
+{
+    return units ? "nvsmi_unit_v4.dtd" : "nvsmi_device_v13.dtd";
+}
 
 static void node_values(struct out *out, const struct gpus *gpus)
 {
@@ -56,17 +59,11 @@ static void gpu_print(struct out *out, struct gpu *gpu, unsigned int displays)
     fputs(out->xml ? "\t</gpu>\n\n" : "\n", out->file);
 }
 
-int query_print(FILE *file, struct gpus *gpus, const struct options *options)
+void log_print(FILE *file, struct gpus *gpus, const struct options *options)
 {
     struct out out = { .file = file, .xml = options->xml, .column = OUT_COLUMN };
 
-    if (out.xml)
-        fprintf(file,
-                "<?xml version=\"1.0\" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM \"%s\">\n"
-                "<nvidia_smi_log>\n",
-                options->units ? "nvsmi_unit_v4.dtd" : XML_DTD);
-    else
-        fprintf(file, "\n==============NVSMI LOG==============\n\n");
+    fputs(out.xml ? "<nvidia_smi_log>\n" : "\n==============NVSMI LOG==============\n\n", file);
     node_values(&out, gpus);
     if (options->units)
         units_print(&out);
@@ -74,5 +71,29 @@ int query_print(FILE *file, struct gpus *gpus, const struct options *options)
         gpu_print(&out, &gpus->items[i], options->displays);
     if (out.xml)
         fprintf(file, "</nvidia_smi_log>\n");
-    return 0;
+}
+
+/* Says where the DTD is, or what it says. */
+static int doctype_print(FILE *file, const struct options *options)
+{
+    int status = 0;
+
+    fputs("<?xml version=\"1.0\" ?>\n<!DOCTYPE nvidia_smi_log ", file);
+    if (!options->dtd) {
+        fprintf(file, "SYSTEM \"%s\">\n", xml_dtd(options->units));
+        return 0;
+    }
+    fputs("[\n", file);
+    status = dtd_print(file, options->units);
+    fputs("]>\n", file);
+    return status;
+}
+
+int query_print(FILE *file, struct gpus *gpus, const struct options *options)
+{
+    int status = options->xml ? doctype_print(file, options) : 0;
+
+    if (status == 0)
+        log_print(file, gpus, options);
+    return status;
 }

@@ -79,6 +79,18 @@ unsigned int display_of(const char *name, size_t length)
     return 0;
 }
 
+void displays_help(FILE *file)
+{
+    enum { LEFT = 32, RIGHT = 100 };
+    int column = RIGHT;
+
+    for (int i = 0; i < DISPLAY_COUNT; i++) {
+        if (column + (int)strlen(display_names[i]) + 2 > RIGHT)
+            column = fprintf(file, "%s%*s", i ? "\n" : "", LEFT - 1, "");
+        column += fprintf(file, " %s%s", display_names[i], i + 1 < DISPLAY_COUNT ? "," : "\n");
+    }
+}
+
 /* --- values ------------------------------------------------------------------------------------- */
 
 /* What stands before and after a number: in text and XML, and in CSV. */

@@ -120,6 +120,9 @@ bool field_is(const char *fields, const char *name);
 /* The bit of a display's name; 0 when there is none. */
 unsigned int display_of(const char *name, size_t length);
 
+/* Their names, as lines of -h. */
+void displays_help(FILE *file);
+
 /* Blocks. */
 void block_mig_devices(struct out *out, struct gpu *gpu, int depth);
 void block_processes(struct out *out, struct gpu *gpu, int depth);

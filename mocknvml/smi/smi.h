@@ -22,7 +22,8 @@ enum mode {
     MODE_QUERY,
     MODE_CSV,
     MODE_CHANGE,
-    MODE_VERSION
+    MODE_VERSION,
+    MODE_DTD
 };
 
 struct change_kind;
@@ -39,6 +40,7 @@ struct options {
     long loop_ms;     /* 0: once */
     bool units;       /* -u: units rather than GPUs */
     bool xml;
+    bool dtd; /* -q -x: with the DTD in it */
     unsigned int displays;
 
     const struct csv_kind *csv;
@@ -71,18 +73,38 @@ int excluded_print(FILE *file);
 int query_print(FILE *file, struct gpus *gpus, const struct options *options);
 int version_print(FILE *file);
 
+/* The log of -q alone: what is said about the node and the GPUs. */
+void log_print(FILE *file, struct gpus *gpus, const struct options *options);
+
+/* The DTD of the XML, that of units or of GPUs, and its name. */
+int dtd_print(FILE *file, bool units);
+const char *xml_dtd(bool units);
+
+/* Logs, one after the other, that together have every element; asks no library. */
+void specimens_print(FILE *file, bool units);
+
 /* --query-…: looks at the fields first, then prints; `first` with the column heads. */
 const struct csv_kind *csv_find(const char *option);
 int csv_check(const struct options *options);
 int csv_print(FILE *file, struct gpus *gpus, const struct options *options, bool first);
 void csv_help(FILE *file, const struct csv_kind *kind);
+void csv_kinds_help(FILE *file);
 
 /* Setters. */
 const struct change_kind *change_find(const char *option);
 bool change_takes_argument(const struct change_kind *kind);
 int changes_apply(FILE *file, struct gpus *gpus, const struct options *options);
+void changes_help(FILE *file);
 
-/* Commands with options of their own. */
+/* Commands with options of their own, in the order of -h; ends with an empty one. */
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv); /* with what stands behind its name */
+    const char *help;
+};
+
+extern const struct command smi_commands[];
+
 int monitor_devices(int argc, char **argv);
 int monitor_processes(int argc, char **argv);
 int topology(int argc, char **argv);
@@ -93,6 +115,9 @@ int mig(int argc, char **argv);
 int library_start(void);
 
 void help_print(FILE *file);
+
+/* A line of it: "-i, --id=" and what it does. A NULL letter has none. */
+void help_line(FILE *file, const char *letter, const char *name, bool takes, const char *help);
 
 /* "Invalid combination of input arguments": says so and gives the exit status. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

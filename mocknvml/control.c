@@ -221,27 +221,52 @@ nvmlReturn_t nvmlDeviceRemoveGpu_v2(nvmlPciInfo_t *pci, unsigned int gpu_state,
     return nvmlDeviceRemoveGpu(pci);
 }
 
-/* Brings back what is gone from that address; nothing new is found where all is there. */
+/* The address of a GPU by its place, also of one that is gone. */
+static bool address_of(int gpu, nvmlPciInfo_t *pci)
+{
+    char path[64], text[32];
+
+    *pci = (nvmlPciInfo_t){ 0 };
+    snprintf(path, sizeof(path), "gpus/%d/identity/bus_id", gpu);
+    return root_text(path, text, sizeof(text)) == NVML_SUCCESS &&
+           sscanf(text, "%x:%x:%x", &pci->domain, &pci->bus, &pci->device) == 3;
+}
+
+static bool is_same_address(const nvmlPciInfo_t *one, const nvmlPciInfo_t *other)
+{
+    return one->domain == other->domain && one->bus == other->bus && one->device == other->device;
+}
+
+static nvmlReturn_t bring_back(int gpu)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "gpus/%d/control/fault", gpu);
+    return root_write(path, "recover");
+}
+
+/*
+ * Brings back what is gone from that address, or from everywhere when it is all zeros; nothing new is found
+ * where all is there.
+ */
 nvmlReturn_t nvmlDeviceDiscoverGpus(nvmlPciInfo_t *pci)
 {
-    nvmlDevice_t device;
+    static const nvmlPciInfo_t everywhere;
+    bool all = pci && is_same_address(pci, &everywhere);
+    nvmlReturn_t result, found = NVML_ERROR_INVALID_ARGUMENT;
     struct reader_node node;
-    nvmlReturn_t result = drained_device(pci, &device);
+    nvmlDevice_t device;
 
-    if (result != NVML_ERROR_INVALID_ARGUMENT || !pci)
+    result = all ? library_check() : drained_device(pci, &device);
+    if (result != (all ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT) || !pci)
         return result;
     result = node_read(&node);
     for (int i = 0; result == NVML_SUCCESS && i < node.gpu_count; i++) {
-        unsigned int domain, bus, slot;
-        char path[64], text[32];
+        nvmlPciInfo_t here;
 
-        snprintf(path, sizeof(path), "gpus/%d/identity/bus_id", i);
-        if (root_text(path, text, sizeof(text)) == NVML_SUCCESS &&
-            sscanf(text, "%x:%x:%x", &domain, &bus, &slot) == 3 && domain == pci->domain &&
-            bus == pci->bus && slot == pci->device) {
-            snprintf(path, sizeof(path), "gpus/%d/control/fault", i);
-            return root_write(path, "recover");
-        }
+        if (address_of(i, &here) && (all || is_same_address(pci, &here)) &&
+            drained_device(&here, &device) != NVML_SUCCESS)
+            result = found = bring_back(i);
     }
-    return result == NVML_SUCCESS ? NVML_ERROR_INVALID_ARGUMENT : result;
+    return result != NVML_SUCCESS || all ? result : found;
 }

@@ -340,10 +340,13 @@ static nvmlReturn_t fact_field(struct asking *a, nvmlFieldValue_t *field)
     return result == NVML_SUCCESS ? give(field, value) : result;
 }
 
-/* Whether the one link to the processor is up. */
+/* 171: the one link to the processor is up; 172: how fast it is, in MB/s, as Grace's modules say it. */
 static nvmlReturn_t c2c_field(struct asking *a, nvmlFieldValue_t *field)
 {
-    return has(a, NEED_C2C) ? give(field, 1) : NVML_ERROR_NOT_SUPPORTED;
+    enum { MBPS = 44712 };
+
+    return has(a, NEED_C2C) ? give(field, field->fieldId == 171 ? 1 : MBPS)
+                            : NVML_ERROR_NOT_SUPPORTED;
 }
 
 static nvmlReturn_t switch_field(struct asking *a, nvmlFieldValue_t *field)
@@ -405,7 +408,7 @@ static const struct {
     nvmlReturn_t (*answer)(struct asking *a, nvmlFieldValue_t *field);
 } others[] = {
     { 91, 91, fact_field },         { 92, 93, pending_field },  { 147, 147, switch_field },
-    { 167, 167, link_power_field }, { 170, 170, fact_field },   { 171, 171, c2c_field },
+    { 167, 167, link_power_field }, { 170, 170, fact_field },   { 171, 172, c2c_field },
     { 184, 184, mig_field },        { 193, 196, margin_field }, { 199, 199, mig_field },
     { 226, 227, reset_field },
 };

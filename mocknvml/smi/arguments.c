@@ -71,7 +71,10 @@ void arguments_help(const struct argument *rows, const char *command)
 
         snprintf(names, sizeof(names), "%s%s%s%s", rows->letter ? rows->letter : "",
                  rows->letter ? ", " : "", rows->name, rows->text ? "=" : "");
-        printf("    %-28s%s\n", names, rows->help);
+        printf("    %-28s", names);
+        if (strlen(names) >= 28)
+            printf("\n%32s", "");
+        puts(rows->help);
     }
     printf("    %-28s%s\n", "-h, --help", "Show these options and exit.");
 }

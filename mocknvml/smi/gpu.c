@@ -188,6 +188,26 @@ nvmlReturn_t gpu_mig(struct gpu *gpu, bool pending, unsigned int *mode)
     return result;
 }
 
+nvmlReturn_t gpu_scoped_field(struct gpu *gpu, unsigned int number, unsigned int scope,
+                              unsigned long long *value)
+{
+    nvmlFieldValue_t field = { .fieldId = number, .scopeId = scope };
+    nvmlReturn_t result = ASK(DeviceGetFieldValues, gpu->device, 1, &field);
+
+    *value = field.valueType == NVML_VALUE_TYPE_UNSIGNED_INT ? field.value.uiVal
+                                                             : field.value.ullVal;
+    return result == NVML_SUCCESS ? (nvmlReturn_t)field.nvmlReturn : result;
+}
+
+void gpu_title(struct gpu *gpu)
+{
+    char name[TEXT_BYTES] = "", uuid[TEXT_BYTES] = "";
+
+    get_text(gpu, TEXT_OF(DeviceGetName), name);
+    get_text(gpu, TEXT_OF(DeviceGetUUID), uuid);
+    printf("GPU %u: %s (UUID: %s)\n", gpu->index, name, uuid);
+}
+
 bool gpu_is_mig(struct gpu *gpu)
 {
     unsigned int mode;

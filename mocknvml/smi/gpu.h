@@ -84,6 +84,13 @@ void gpu_fresh(struct gpu *gpu);
 /* A numbered field. */
 nvmlReturn_t gpu_field(struct gpu *gpu, enum gpu_field field, long long *value);
 
+/* One by its number, of a link or another scope; not kept. */
+nvmlReturn_t gpu_scoped_field(struct gpu *gpu, unsigned int number, unsigned int scope,
+                              unsigned long long *value);
+
+/* "GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-…)": the line above what a command says about a GPU. */
+void gpu_title(struct gpu *gpu);
+
 /* Whether there is MIG here, and it is on. */
 bool gpu_is_mig(struct gpu *gpu);
 

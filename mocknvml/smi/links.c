@@ -9,18 +9,6 @@
 #include "mocknvml/smi/arguments.h"
 #include "mocknvml/smi/smi.h"
 
-/* A numbered field of a link; its scope is the link. */
-static nvmlReturn_t link_field(struct gpu *gpu, unsigned int number, unsigned int link,
-                               unsigned long long *value)
-{
-    nvmlFieldValue_t field = { .fieldId = number, .scopeId = link };
-    nvmlReturn_t result = ASK(DeviceGetFieldValues, gpu->device, 1, &field);
-
-    *value = field.valueType == NVML_VALUE_TYPE_UNSIGNED_INT ? field.value.uiVal
-                                                             : field.value.ullVal;
-    return result == NVML_SUCCESS ? (nvmlReturn_t)field.nvmlReturn : result;
-}
-
 enum { FIELD_LINK_SPEED = 164, FIELD_LINK_VERSION = 166, FIELD_SPEED_COMMON = 90 };
 
 /* --- one link ----------------------------------------------------------------------------------- */
@@ -35,10 +23,10 @@ static void show_status(struct gpu *gpu, unsigned int link, bool active)
         printf("\t Link %u: <inactive>\n", link);
         return;
     }
-    result = link_field(gpu, FIELD_LINK_SPEED, link, &mbps);
+    result = gpu_scoped_field(gpu, FIELD_LINK_SPEED, link, &mbps);
     if (result != NVML_SUCCESS)
-        result = link_field(gpu, FIELD_SPEED_COMMON, 0, &mbps);
-    link_field(gpu, FIELD_LINK_VERSION, link, &version);
+        result = gpu_scoped_field(gpu, FIELD_SPEED_COMMON, 0, &mbps);
+    gpu_scoped_field(gpu, FIELD_LINK_VERSION, link, &version);
     if (result != NVML_SUCCESS)
         printf("\t Link %u: %s\n", link, api_error(result));
     else if (version < 6)
@@ -103,29 +91,55 @@ static void show_remote(struct gpu *gpu, unsigned int link, bool active)
 
     if (!active || ASK(DeviceGetNvLinkRemotePciInfo_v2, gpu->device, link, &pci) != NVML_SUCCESS)
         printf("\t Link %u: <inactive>\n", link);
-    else if (link_field(gpu, FIELD_REMOTE_LINK, link, &remote) == NVML_SUCCESS)
+    else if (gpu_scoped_field(gpu, FIELD_REMOTE_LINK, link, &remote) == NVML_SUCCESS)
         printf("\t Link %u: Remote Device %s: Link %llu\n", link, pci.busId, remote);
     else
         printf("\t Link %u: Remote Device %s\n", link, pci.busId);
 }
 
-static void show_throughput(struct gpu *gpu, unsigned int link, bool active)
+static void show_address(struct gpu *gpu, unsigned int link, bool active)
 {
-    enum { FIELD_DATA_TX = 138, FIELD_DATA_RX = 139 };
-    static const struct {
-        unsigned int field;
-        const char *words;
-    } rows[] = { { FIELD_DATA_TX, "Data Tx" }, { FIELD_DATA_RX, "Data Rx" } };
+    nvmlPciInfo_t pci;
 
-    (void)active;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    if (!active || ASK(DeviceGetNvLinkRemotePciInfo_v2, gpu->device, link, &pci) != NVML_SUCCESS)
+        printf("\t Link %u: <inactive>\n", link);
+    else
+        printf("\t Link %u: %s\n", link, pci.busId);
+}
+
+struct counter {
+    unsigned int field;
+    const char *words;
+};
+
+static void show_counters(struct gpu *gpu, unsigned int link, const struct counter *counters,
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
         unsigned long long kib = 0;
 
-        if (link_field(gpu, rows[i].field, link, &kib) == NVML_SUCCESS)
-            printf("\t Link %u: %s: %llu KiB\n", link, rows[i].words, kib);
+        if (gpu_scoped_field(gpu, counters[i].field, link, &kib) == NVML_SUCCESS)
+            printf("\t Link %u: %s: %llu KiB\n", link, counters[i].words, kib);
         else
-            printf("\t Link %u: %s: N/A\n", link, rows[i].words);
+            printf("\t Link %u: %s: N/A\n", link, counters[i].words);
     }
+}
+
+/* What programs sent and got, and the same with what the links themselves add. */
+static void show_data(struct gpu *gpu, unsigned int link, bool active)
+{
+    static const struct counter counters[] = { { 138, "Data Tx" }, { 139, "Data Rx" } };
+
+    (void)active;
+    show_counters(gpu, link, counters, sizeof(counters) / sizeof(counters[0]));
+}
+
+static void show_raw(struct gpu *gpu, unsigned int link, bool active)
+{
+    static const struct counter counters[] = { { 140, "Raw Tx" }, { 141, "Raw Rx" } };
+
+    (void)active;
+    show_counters(gpu, link, counters, sizeof(counters) / sizeof(counters[0]));
 }
 
 static void reset_errors(struct gpu *gpu, unsigned int link, bool active)
@@ -145,11 +159,7 @@ typedef void link_shower(struct gpu *gpu, unsigned int link, bool active);
 
 static void show_gpu(struct gpu *gpu, long only, link_shower *show)
 {
-    char name[TEXT_BYTES] = "", uuid[TEXT_BYTES] = "";
-
-    get_text(gpu, TEXT_OF(DeviceGetName), name);
-    get_text(gpu, TEXT_OF(DeviceGetUUID), uuid);
-    printf("GPU %u: %s (UUID: %s)\n", gpu->index, name, uuid);
+    gpu_title(gpu);
     if (gpu_is_mig(gpu)) {
         puts("Nvlink queries are not supported for Devices in MIG mode");
         return;
@@ -163,37 +173,44 @@ static void show_gpu(struct gpu *gpu, long only, link_shower *show)
     }
 }
 
+static link_shower *throughput_shower(const char *kind)
+{
+    return !strcmp(kind, "d") ? show_data : !strcmp(kind, "r") ? show_raw : NULL;
+}
+
 int links(int argc, char **argv)
 {
+    static link_shower *const showers[] = { show_status,  show_capabilities, show_errors,
+                                            show_address, show_remote,       reset_errors };
+    enum { SHOWERS = sizeof(showers) / sizeof(showers[0]) };
     const char *ids = NULL, *link = NULL, *throughput = NULL;
-    bool flags[5] = { false };
+    bool flags[SHOWERS] = { false };
     const struct argument arguments[] = {
         { "-s", "--status", &flags[0], NULL, "How fast each link is." },
         { "-c", "--capabilities", &flags[1], NULL, "What each link can do." },
         { "-e", "--errorcounters", &flags[2], NULL, "How many errors there were on each link." },
-        { "-R", "--remotelinkinfo", &flags[3], NULL, "What each link leads to." },
-        { "-re", "--reseterrorcounters", &flags[4], NULL, "Count errors from 0 again." },
-        { "-gt", "--getthroughput", NULL, &throughput, "d: how much went over each link." },
+        { "-p", "--pcibusid", &flags[3], NULL, "The address that each link leads to." },
+        { "-R", "--remotelinkinfo", &flags[4], NULL, "The same with the link at that end." },
+        { "-re", "--reseterrorcounters", &flags[5], NULL, "Count errors from 0 again." },
+        { "-gt", "--getthroughput", NULL, &throughput,
+          "How much went over each link: d data, r data with what the links add." },
         { "-i", "--id", NULL, &ids, "Indices, UUIDs or bus ids, separated by commas." },
         { "-l", "--link", NULL, &link, "Only this link." },
         { 0 },
     };
-    static link_shower *const showers[] = { show_status, show_capabilities, show_errors,
-                                            show_remote, reset_errors };
     int status = arguments_parse(arguments, "nvlink", argc, argv);
-    link_shower *show = throughput ? show_throughput : NULL;
+    link_shower *show = throughput ? throughput_shower(throughput) : NULL;
     struct gpus gpus = { 0 };
     long only = -1;
 
     if (status != 0)
         return status < 0 ? 0 : status;
-    for (size_t i = 0; i < sizeof(showers) / sizeof(showers[0]); i++)
+    for (size_t i = 0; i < SHOWERS; i++)
         if (flags[i])
             show = showers[i];
-    if (!show || (throughput && strcmp(throughput, "d")))
-        return complain(
-            "nvlink takes one of -s, -c, -e, -R, -re and -gt d. Please run 'nvidia-smi nvlink -h' "
-            "for help.");
+    if (!show)
+        return complain("nvlink takes one of -s, -c, -e, -p, -R, -re, -gt d and -gt r. Please run "
+                        "'nvidia-smi nvlink -h' for help.");
     if (link && !arguments_number(link, 0, NVML_NVLINK_MAX_LINKS - 1, &only))
         return complain("nvlink: '%s' is not a link: it should be 0 to %d.", link,
                         NVML_NVLINK_MAX_LINKS - 1);

@@ -80,6 +80,10 @@ const struct command smi_commands[] = {
     { "pmon", monitor_processes, "A line per process and second." },
     { "topo", topology, "How GPUs reach each other and the processors." },
     { "nvlink", links, "The NVLinks of GPUs." },
+    { "drain", drain, "GPUs that are to get no more work, or to leave the bus." },
+    { "c2c", chip_links, "The links between GPUs and the processors on their modules." },
+    { "pci", pci, "What was counted on the PCIe links of GPUs." },
+    { "conf-compute", conf_compute, "Whether confidential computing is on." },
     { "mig", mig, "GPU instances and compute instances of GPUs in MIG mode." },
     { 0 },
 };

@@ -110,6 +110,10 @@ int monitor_processes(int argc, char **argv);
 int topology(int argc, char **argv);
 int links(int argc, char **argv);
 int mig(int argc, char **argv);
+int pci(int argc, char **argv);
+int chip_links(int argc, char **argv);
+int conf_compute(int argc, char **argv);
+int drain(int argc, char **argv);
 
 /* Loads and initializes the library; complains by itself; exit status. */
 int library_start(void);

@@ -1,5 +1,5 @@
 /*
- * Topology: `topo`: how GPUs reach each other, as a matrix.
+ * Topology: `topo`: how GPUs reach each other, as matrices. Its single answers are in affinity.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "mocknvml/smi/arguments.h"
-#include "mocknvml/smi/smi.h"
+#include "mocknvml/smi/topology.h"
 
 /* --- NVLinks ------------------------------------------------------------------------------------ */
 
@@ -71,26 +71,32 @@ static int links_between(const struct gpus *gpus, const struct ends *ends, unsig
 
 /* --- cells -------------------------------------------------------------------------------------- */
 
-static const char *pcie_path(struct gpu *one, struct gpu *other)
+const struct path paths[PATH_COUNT] = {
+    { NVML_TOPOLOGY_INTERNAL, "PSB", "a single PCIe switch on a dual GPU board" },
+    { NVML_TOPOLOGY_SINGLE, "PIX", "a single PCIe switch" },
+    { NVML_TOPOLOGY_MULTIPLE, "PXB", "multiple PCIe switches" },
+    { NVML_TOPOLOGY_HOSTBRIDGE, "PHB", "a PCIe host bridge" },
+    { NVML_TOPOLOGY_NODE, "NODE", "an on-CPU interconnect link between PCIe host bridges" },
+    { NVML_TOPOLOGY_SYSTEM, "SYS", "an SMP interconnect link between NUMA nodes" },
+};
+
+const struct path *path_between(struct gpu *one, struct gpu *other)
 {
     nvmlGpuTopologyLevel_t level;
 
     if (ASK(DeviceGetTopologyCommonAncestor, one->device, other->device, &level) != NVML_SUCCESS)
-        return "N/A";
-    switch (level) {
-    case NVML_TOPOLOGY_INTERNAL:
-        return "PSB";
-    case NVML_TOPOLOGY_SINGLE:
-        return "PIX";
-    case NVML_TOPOLOGY_MULTIPLE:
-        return "PXB";
-    case NVML_TOPOLOGY_HOSTBRIDGE:
-        return "PHB";
-    case NVML_TOPOLOGY_NODE:
-        return "NODE";
-    default:
-        return "SYS";
-    }
+        return NULL;
+    for (int i = 0; i < PATH_COUNT; i++)
+        if (paths[i].level == level)
+            return &paths[i];
+    return NULL;
+}
+
+static const char *pcie_cell(struct gpu *one, struct gpu *other)
+{
+    const struct path *path = path_between(one, other);
+
+    return path ? path->cell : "N/A";
 }
 
 /* The bits of a mask as "0-3,8". */
@@ -116,7 +122,7 @@ static void ranges(const unsigned long *mask, size_t words, char *text, size_t s
     }
 }
 
-static void affinity(struct gpu *gpu, bool of_memory, char *text, size_t size)
+void affinity(struct gpu *gpu, bool of_memory, char *text, size_t size)
 {
     enum { WORDS = 64 };
     unsigned long mask[WORDS] = { 0 };
@@ -147,7 +153,7 @@ static void matrix_row(const struct gpus *gpus, const struct ends *ends, unsigne
         else if (count)
             printf("\tNV%d", count);
         else
-            printf("\t%s", pcie_path(gpu, &gpus->items[column]));
+            printf("\t%s", pcie_cell(gpu, &gpus->items[column]));
     }
     affinity(gpu, false, cpus, sizeof(cpus));
     affinity(gpu, true, nodes, sizeof(nodes));
@@ -233,17 +239,55 @@ static int p2p_matrix(const struct gpus *gpus, const char *what)
     return 0;
 }
 
+struct request {
+    const char *ids;
+    bool links, pcie;                      /* -m, -mp */
+    const char *capability;                /* -p2p */
+    const char *processor, *nearest;       /* -c, -n */
+    bool path;                             /* -p */
+    bool near_processor, near_memory, own; /* -C, -M, -gnid: any of them together */
+};
+
+/* How many different things were asked for. */
+static int asked(const struct request *r)
+{
+    return r->links + r->pcie + (r->capability != NULL) + (r->processor != NULL) +
+           (r->nearest != NULL) + r->path + (r->near_processor || r->near_memory || r->own);
+}
+
+static int answer(const struct request *r, const struct gpus *gpus)
+{
+    if (r->capability)
+        return p2p_matrix(gpus, r->capability);
+    if (r->processor)
+        return near_processor(r->processor);
+    if (r->nearest)
+        return nearest_gpus(gpus, r->nearest);
+    if (r->path)
+        return path_of_two(gpus);
+    if (r->links || r->pcie)
+        return matrix(gpus, r->links);
+    return closest_nodes(gpus, r->near_processor, r->near_memory, r->own);
+}
+
 int topology(int argc, char **argv)
 {
-    const char *ids = NULL, *what = NULL;
-    bool with_links = false, without = false;
+    struct request r = { 0 };
     const struct argument arguments[] = {
-        { "-m", "--matrix", &with_links, NULL,
+        { "-m", "--matrix", &r.links, NULL,
           "How each GPU reaches each other, and the nearest processors." },
-        { "-mp", "--matrix_pci", &without, NULL, "The same over PCIe alone." },
-        { "-p2p", "--p2pstatus", NULL, &what,
+        { "-mp", "--matrix_pci", &r.pcie, NULL, "The same over PCIe alone." },
+        { "-p2p", "--p2pstatus", NULL, &r.capability,
           "Whether GPUs reach each other's memory: r read, w write, n NVLink, a atomics, p PCI." },
-        { "-i", "--id", NULL, &ids, "Indices, UUIDs or bus ids, separated by commas." },
+        { "-c", "--cpu", NULL, &r.processor, "The GPUs near a processor." },
+        { "-n", "--nearest_gpus", NULL, &r.nearest,
+          "The GPUs that one reaches by way of 0 its board's switch, 1 a switch, 2 switches, 3 a "
+          "host bridge, 4 host bridges, 5 NUMA nodes." },
+        { "-p", "--gpu_path", &r.path, NULL, "How two GPUs reach each other over PCIe." },
+        { NULL, "-C", &r.near_processor, NULL, "The NUMA node of the nearest processors." },
+        { NULL, "-M", &r.near_memory, NULL, "The nearest NUMA node of memory." },
+        { NULL, "-gnid", &r.own, NULL, "The NUMA node that the GPU itself is." },
+        { "-i", "--id", NULL, &r.ids, "Indices, UUIDs or bus ids, separated by commas." },
         { 0 },
     };
     int status = arguments_parse(arguments, "topo", argc, argv);
@@ -251,14 +295,14 @@ int topology(int argc, char **argv)
 
     if (status != 0)
         return status < 0 ? 0 : status;
-    if (with_links + without + (what != NULL) != 1)
-        return complain(
-            "topo takes one of -m, -mp and -p2p. Please run 'nvidia-smi topo -h' for help.");
+    if (asked(&r) != 1)
+        return complain("topo takes one of -m, -mp, -p2p, -c, -n, -p, or any of -C, -M and -gnid. "
+                        "Please run 'nvidia-smi topo -h' for help.");
     status = library_start();
     if (status == 0)
-        status = gpus_open(&gpus, ids);
+        status = gpus_open(&gpus, r.ids);
     if (status == 0)
-        status = what ? p2p_matrix(&gpus, what) : matrix(&gpus, with_links);
+        status = answer(&r, &gpus);
     gpus_close(&gpus);
     return status;
 }

@@ -377,7 +377,7 @@ static int show_mig_instances(const struct node_ctx *cx, struct text *out)
                 continue;
             mig_uuid(cx->plan->uuid, gi, ci, uuid, sizeof(uuid));
             text_addf(out, "%d %d %s %d %d %" PRId64 " %" PRId64 " %s\n", gi, ci, p->name,
-                      instance->start, instance->cis[ci].slices,
+                      instance->cis[ci].start, instance->cis[ci].slices,
                       p->multiprocessors * instance->cis[ci].slices / p->slices, p->memory_bytes,
                       uuid);
         }
@@ -435,6 +435,14 @@ static int show_ci_slices(const struct node_ctx *cx, struct text *out)
     return 0;
 }
 
+static int show_ci_placement(const struct node_ctx *cx, struct text *out)
+{
+    const struct mig_ci *ci = &cx->instance->cis[cx->ci];
+
+    text_addf(out, "%d:%d\n", ci->start, ci->slices);
+    return 0;
+}
+
 /* --- links ----------------------------------------------------------------------------------- */
 
 static int show_node_link(const struct node_ctx *cx, struct text *out)
@@ -484,6 +492,7 @@ const struct node_def gpu_nodes[] = {
     { "gpus/%i/mig/gi%g/multiprocessors", 0444, show_gi_multiprocessors, NULL, 0, 0, NULL },
     { "gpus/%i/mig/gi%g/ci%c/uuid", 0444, show_ci_uuid, NULL, 0, 0, NULL },
     { "gpus/%i/mig/gi%g/ci%c/slices", 0444, show_ci_slices, NULL, 0, 0, NULL },
+    { "gpus/%i/mig/gi%g/ci%c/placement", 0444, show_ci_placement, NULL, 0, 0, NULL },
     { "gpus/by-uuid/%u", S_IFLNK | 0777, show_index_link, NULL, 0, 0, NULL },
     { "gpus/by-bus-id/%b", S_IFLNK | 0777, show_index_link, NULL, 0, 0, NULL },
     { "gpus/by-node/%n/%j", S_IFLNK | 0777, show_node_link, NULL, 0, 0, NULL },

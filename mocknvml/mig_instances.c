@@ -224,8 +224,9 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(
     return NVML_SUCCESS;
 }
 
-/* Slices of the GPU instance that no compute instance has. */
-static nvmlReturn_t free_slices(nvmlGpuInstance_t instance, unsigned int *slices)
+/* How many compute slices the GPU instance has, and which of them no compute instance has: one bit each. */
+static nvmlReturn_t free_slices(nvmlGpuInstance_t instance, unsigned int *slices,
+                                unsigned int *mask)
 {
     struct mig_instance i;
     struct table t;
@@ -234,27 +235,67 @@ static nvmlReturn_t free_slices(nvmlGpuInstance_t instance, unsigned int *slices
     if (result != NVML_SUCCESS)
         return result;
     *slices = i.slices;
+    *mask = (1u << i.slices) - 1;
     result = mig_read_instances(instance->device, &t);
     while (result == NVML_SUCCESS && mig_next_instance(&t, &i))
         if (i.gi == instance->gi && i.ci >= 0)
-            *slices -= i.slices;
+            *mask &= ~(((1u << i.slices) - 1) << i.start);
     return result;
+}
+
+/* The slices that a profile takes, if the GPU instance has as many. */
+static nvmlReturn_t profile_slices(nvmlGpuInstance_t instance, unsigned int number,
+                                   unsigned int *size, unsigned int *slices, unsigned int *mask)
+{
+    nvmlReturn_t result = free_slices(instance, slices, mask);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    if (number >= NVML_COMPUTE_INSTANCE_PROFILE_COUNT || !compute_slices[number])
+        return NVML_ERROR_INVALID_ARGUMENT;
+    *size = compute_slices[number];
+    return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlGpuInstanceGetComputeInstanceRemainingCapacity(nvmlGpuInstance_t instance,
                                                                 unsigned int number,
                                                                 unsigned int *count)
 {
-    unsigned int slices;
+    unsigned int size, slices, mask;
     nvmlReturn_t result = answer_check(count);
 
     if (result == NVML_SUCCESS)
-        result = free_slices(instance, &slices);
+        result = profile_slices(instance, number, &size, &slices, &mask);
     if (result != NVML_SUCCESS)
         return result;
-    if (number >= NVML_COMPUTE_INSTANCE_PROFILE_COUNT || !compute_slices[number])
-        return NVML_ERROR_INVALID_ARGUMENT;
-    *count = slices / compute_slices[number];
+    *count = 0;
+    for (unsigned int start = 0; start + size <= slices;) {
+        bool fits = (mask >> start & ((1u << size) - 1)) == (1u << size) - 1;
+
+        *count += fits;
+        start += fits ? size : 1;
+    }
+    return NVML_SUCCESS;
+}
+
+/* Everywhere that it fits, whether somebody is there or not. */
+nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(
+    nvmlGpuInstance_t instance, unsigned int number, nvmlComputeInstancePlacement_t *placements,
+    unsigned int *count)
+{
+    unsigned int size, slices, mask;
+    nvmlReturn_t result = answer_check(count);
+    struct list list = { placements, sizeof(*placements), ~0u, 0 };
+
+    if (result == NVML_SUCCESS)
+        result = profile_slices(instance, number, &size, &slices, &mask);
+    if (result != NVML_SUCCESS)
+        return result;
+    if (size > slices)
+        return NVML_ERROR_NOT_SUPPORTED;
+    for (unsigned int start = 0; start + size <= slices; start++)
+        list_add(&list, &(nvmlComputeInstancePlacement_t){ start, size });
+    *count = list.used;
     return NVML_SUCCESS;
 }
 
@@ -312,21 +353,6 @@ static nvmlReturn_t check_compute(nvmlComputeInstance_t compute, struct mig_inst
     return mig_find_instance(compute->instance->device, compute->instance->gi, compute->ci, i);
 }
 
-/* Compute slices are handed out in order, so an instance begins behind those before it. */
-static unsigned int compute_start(nvmlComputeInstance_t compute)
-{
-    struct table t;
-    struct mig_instance i;
-    unsigned int start = 0;
-
-    if (mig_read_instances(compute->instance->device, &t) != NVML_SUCCESS)
-        return 0;
-    while (mig_next_instance(&t, &i))
-        if (i.gi == compute->instance->gi && i.ci >= 0 && i.ci < compute->ci)
-            start += i.slices;
-    return start;
-}
-
 nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t compute,
                                            nvmlComputeInstanceInfo_t *info)
 {
@@ -341,7 +367,7 @@ nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t compute,
                                          compute->instance,
                                          (unsigned int)compute->ci,
                                          compute_profile(i.slices),
-                                         { compute_start(compute), i.slices } };
+                                         { i.start, i.slices } };
     return NVML_SUCCESS;
 }
 
@@ -357,11 +383,11 @@ nvmlReturn_t nvmlComputeInstanceGetInfo(nvmlComputeInstance_t compute,
     return result;
 }
 
-nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t instance, unsigned int number,
-                                                  nvmlComputeInstance_t *compute)
+static nvmlReturn_t create_compute(nvmlGpuInstance_t instance, unsigned int number, int start,
+                                   nvmlComputeInstance_t *compute)
 {
     struct mig_instance made;
-    char command[32];
+    char command[64], at[16] = "";
     nvmlReturn_t result = answer_check(compute);
 
     if (result == NVML_SUCCESS)
@@ -370,12 +396,30 @@ nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t instance, un
         return result;
     if (number >= NVML_COMPUTE_INSTANCE_PROFILE_COUNT || !compute_slices[number])
         return NVML_ERROR_INVALID_ARGUMENT;
-    snprintf(command, sizeof(command), "create-ci %d %u", instance->gi, compute_slices[number]);
+    if (start >= 0)
+        snprintf(at, sizeof(at), " at %d", start);
+    snprintf(command, sizeof(command), "create-ci %d %u%s", instance->gi, compute_slices[number],
+             at);
     result = create(instance->device, command, instance->gi, &made);
     if (result != NVML_SUCCESS)
         return result;
     *compute = library_compute_instance(instance, made.ci);
     return *compute ? NVML_SUCCESS : NVML_ERROR_MEMORY;
+}
+
+nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t instance, unsigned int number,
+                                                  nvmlComputeInstance_t *compute)
+{
+    return create_compute(instance, number, -1, compute);
+}
+
+nvmlReturn_t nvmlGpuInstanceCreateComputeInstanceWithPlacement(
+    nvmlGpuInstance_t instance, unsigned int number,
+    const nvmlComputeInstancePlacement_t *placement, nvmlComputeInstance_t *compute)
+{
+    if (!placement)
+        return library_refuse(NVML_ERROR_INVALID_ARGUMENT);
+    return create_compute(instance, number, (int)(placement->start & 0xff), compute);
 }
 
 nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t compute)

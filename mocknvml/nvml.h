@@ -1228,7 +1228,9 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceById(nvmlGpuInstance_t instance, u
 nvmlReturn_t nvmlGpuInstanceGetComputeInstances(nvmlGpuInstance_t instance, unsigned int number, nvmlComputeInstance_t *computes, unsigned int *count);
 nvmlReturn_t nvmlComputeInstanceGetInfo_v2(nvmlComputeInstance_t compute, nvmlComputeInstanceInfo_t *info);
 nvmlReturn_t nvmlComputeInstanceGetInfo(nvmlComputeInstance_t compute, nvmlComputeInstanceInfo_t *info);
+nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(nvmlGpuInstance_t instance, unsigned int number, nvmlComputeInstancePlacement_t *placements, unsigned int *count);
 nvmlReturn_t nvmlGpuInstanceCreateComputeInstance(nvmlGpuInstance_t instance, unsigned int number, nvmlComputeInstance_t *compute);
+nvmlReturn_t nvmlGpuInstanceCreateComputeInstanceWithPlacement(nvmlGpuInstance_t instance, unsigned int number, const nvmlComputeInstancePlacement_t *placement, nvmlComputeInstance_t *compute);
 nvmlReturn_t nvmlComputeInstanceDestroy(nvmlComputeInstance_t compute);
 
 /* Export table: functions that NVIDIA's own nvidia-smi finds by number instead of by name */

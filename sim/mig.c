@@ -24,7 +24,7 @@ static int bad_command(const char *text, struct why *why)
     return why_set(
         why, EINVAL,
         "'%s' is not a MIG command; allowed: create PROFILE [at SLICE], create-gi PROFILE [at "
-        "SLICE], create-ci GI [SLICES], destroy GI [CI]",
+        "SLICE], create-ci GI [SLICES [at SLICE]], destroy GI [CI]",
         text);
 }
 
@@ -43,13 +43,15 @@ static int parse_create(const char *text, struct mig_command *c, struct why *why
 
 static int parse_numbers(const char *text, struct mig_command *c, struct why *why)
 {
-    char word[16], more;
-    int second = -1, n = sscanf(text, "%15s %9d %9d %c", word, &c->gi, &second, &more);
+    char word[16], at[8], more;
+    int second = -1,
+        n = sscanf(text, "%15s %9d %9d %7s %9d %c", word, &c->gi, &second, at, &c->start, &more);
+    bool placed = n == 5 && !strcmp(at, "at") && c->start >= 0;
 
     c->verb = strcmp(word, "destroy") ? MIG_CREATE_CI : MIG_DESTROY;
-    if (n < 2 || n > 3)
+    if (n != 2 && n != 3 && !(placed && c->verb == MIG_CREATE_CI))
         return bad_command(text, why);
-    if (c->gi < 0 || c->gi >= MIG_GIS_MAX || (n == 3 && (second < 0 || second > MIG_CIS_MAX)))
+    if (c->gi < 0 || c->gi >= MIG_GIS_MAX || (n > 2 && (second < 0 || second > MIG_CIS_MAX)))
         return why_set(why, ERANGE,
                        "'%s': there are GPU instances 0 to %d, compute instances 0 to %d", text,
                        MIG_GIS_MAX - 1, MIG_CIS_MAX - 1);
@@ -198,23 +200,67 @@ static int create_gi(struct gpu *g, const struct gpu_model *m, const struct mig_
     return number;
 }
 
-static int create_ci(struct gpu *g, const struct gpu_model *m, int gi, int slices, struct why *why)
+/* How many compute slices of a GPU instance are free from `start` on. */
+static int free_run(const struct mig_gi *instance, int slices, int start)
+{
+    int end = slices;
+
+    for (int i = 0; i < MIG_CIS_MAX; i++) {
+        const struct mig_ci *ci = &instance->cis[i];
+
+        if (ci->slices && ci->start + ci->slices > start && ci->start < end)
+            end = ci->start > start ? ci->start : start;
+    }
+    return end > start ? end - start : 0;
+}
+
+/* The first place of `wanted` slices, or (0) the one of the most: its start, with the slices that are free there. */
+static int find_run(const struct mig_gi *instance, int slices, int wanted, int *found)
+{
+    int best = -1;
+
+    *found = 0;
+    for (int start = 0; start < slices; start++) {
+        int run = free_run(instance, slices, start);
+
+        if (run > *found) {
+            *found = run;
+            best = start;
+        }
+        if (wanted && run >= wanted)
+            return start;
+    }
+    return best;
+}
+
+static int free_ci(const struct mig_gi *instance)
+{
+    for (int i = 0; i < MIG_CIS_MAX; i++)
+        if (!instance->cis[i].slices)
+            return i;
+    return -1;
+}
+
+static int create_ci(struct gpu *g, const struct gpu_model *m, const struct mig_command *c, int gi,
+                     struct why *why)
 {
     struct mig_gi *instance = &g->gis[gi];
-    int left, number = -1;
+    int most, start, run, number;
 
     if (!instance->used)
         return why_set(why, ENOENT, "there is no GPU instance %d", gi);
-    left = (int)m->mig.items[instance->profile].slices;
-    for (int i = MIG_CIS_MAX - 1; i >= 0; i--) {
-        left -= instance->cis[i].slices;
-        if (!instance->cis[i].slices)
-            number = i;
+    most = (int)m->mig.items[instance->profile].slices;
+    number = free_ci(instance);
+    start = find_run(instance, most, c->slices, &run);
+    if (c->verb == MIG_CREATE_CI && c->start >= 0) {
+        start = c->start;
+        run = free_run(instance, most, start);
     }
-    slices = slices ? slices : left;
-    if (slices < 1 || slices > left || number < 0)
-        return why_set(why, ENOSPC, "GPU instance %d has %d compute slices left", gi, left);
-    instance->cis[number].slices = (uint8_t)slices;
+    if (run < 1 || run < c->slices || number < 0)
+        return why_set(why, ENOSPC, "GPU instance %d has %d compute slices left in one piece%s", gi,
+                       run, c->verb == MIG_CREATE_CI && c->start >= 0 ? " there" : "");
+    instance->cis[number] = (struct mig_ci){ (uint8_t)(c->slices ? c->slices : run),
+                                             (uint8_t)start };
     return 0;
 }
 
@@ -228,7 +274,7 @@ static int destroy(struct gpu *g, int gi, int ci, struct why *why)
     }
     if (ci >= MIG_CIS_MAX || !g->gis[gi].cis[ci].slices)
         return why_set(why, ENOENT, "GPU instance %d has no compute instance %d", gi, ci);
-    g->gis[gi].cis[ci].slices = 0;
+    g->gis[gi].cis[ci] = (struct mig_ci){ 0 };
     return 0;
 }
 
@@ -243,9 +289,9 @@ int mig_apply(struct gpu *g, const struct gpu_model *m, const struct mig_command
     case MIG_CREATE:
     case MIG_CREATE_GI:
         gi = create_gi(g, m, c, why);
-        return gi < 0 || c->verb == MIG_CREATE_GI ? (gi < 0 ? gi : 0) : create_ci(g, m, gi, 0, why);
+        return gi < 0 || c->verb == MIG_CREATE_GI ? (gi < 0 ? gi : 0) : create_ci(g, m, c, gi, why);
     case MIG_CREATE_CI:
-        return create_ci(g, m, c->gi, c->slices, why);
+        return create_ci(g, m, c, c->gi, why);
     case MIG_DESTROY:
         return destroy(g, c->gi, c->ci, why);
     }

@@ -8,6 +8,7 @@
  *     create 3g.20gb at 4    at that memory slice
  *     create-gi 3g.20gb      the GPU instance alone
  *     create-ci 1 2          a compute instance of 2 slices in GPU instance 1 (all that is left when not said)
+ *     create-ci 1 2 at 1     from its compute slice 1 on
  *     destroy 1              a GPU instance with its compute instances
  *     destroy 1 0            compute instance 0 of GPU instance 1
  *
@@ -29,6 +30,7 @@ enum { MIG_GIS_MAX = 15, MIG_CIS_MAX = 8 };
 
 struct mig_ci {
     uint8_t slices; /* 0: there is none */
+    uint8_t start;  /* the first of them, of those of the GPU instance */
 };
 
 struct mig_gi {
@@ -45,7 +47,7 @@ struct mig_command {
     char profile[16];
     int start;  /* -1: anywhere */
     int gi, ci; /* ci -1: the whole GPU instance */
-    int slices; /* 0: all that is left */
+    int slices; /* 0: all that is left, in one piece */
 };
 
 /* Reads one command. -EINVAL, -ERANGE with a sentence. */

@@ -562,9 +562,10 @@ static void add_argument(struct text *out, struct rng *rng, char letter)
 {
     static const char *const clocks[] = { "pause", "resume", "step 1s", "speed 0", "speed 1e3" };
     static const char *const instances[] = {
-        "create 1g.10gb", "create 3g.40gb at 4", "create 9",       "create-gi 3g.40gb",
-        "create-ci 1 2",  "create-ci 7",         "create 7g.80gb", "create-ci 2 1",
-        "destroy 1",      "destroy 7",           "destroy 1 0",    "destroy 0",
+        "create 1g.10gb",     "create 3g.40gb at 4", "create 9",       "create-gi 3g.40gb",
+        "create-ci 1 2",      "create-ci 7",         "create 7g.80gb", "create-ci 2 1",
+        "destroy 1",          "destroy 7",           "destroy 1 0",    "destroy 0",
+        "create-ci 1 1 at 1",
     };
 
     switch (letter) {

@@ -110,6 +110,12 @@ says 0 '+--------------------------------------------------------------------+
 +--------------------------------------------------------------------+
 |   0      1       MIG 3g.20gb          2         0          0:3     |
 +--------------------------------------------------------------------+' -lci
+says 0 'GPU  0 GPU instance ID  1 Profile ID  0 Placements: {0,1,2}:1
+GPU  0 GPU instance ID  1 Profile ID  1 Placements: {0,1}:2
+GPU  0 GPU instance ID  1 Profile ID  2 Placement : {0}:3' -lcipp -gi 1
+is "$(shows mig --list-compute-instance-possible-placements | cut -d' ' -f3-8 | uniq -c | tr -s ' ')" ' 1 0 GPU instance ID 7
+ 2 0 GPU instance ID 3
+ 3 0 GPU instance ID 1' '-lcipp tells of all GPU instances'
 is "$(shows -L | grep -c MIG-)" 4 'four devices are there for everybody'
 is "$(grep -vc '^#' "$mnt/gpus/0/mig/instances")" 7 'and seven instances in the files'
 
@@ -136,6 +142,32 @@ for bad in '' '-lgi -lci' '-C -lgi' '-cgi' '-bogus' '-lgi=1' '-i'; do
     is "$?:$([[ $got ]] && echo sentence)" 2:sentence "says what is wrong: mig $bad"
 done
 bounded "$smi" mig -h >"$dir/said"; is "$?:$(grep -c -- '-lgipp' "$dir/said")" 0:1 'mig -h'
+
+# --- a place of its own ----------------------------------------------------------------------------
+
+says 0 'Successfully destroyed compute instance ID  0 from GPU  0 GPU instance ID  1' -dci -gi 1
+says 0 'Successfully created compute instance ID  0 on GPU  0 GPU instance ID  1 using profile MIG 1c.3g.20gb (ID  0)' -gi 1 -cci 0:1
+is "$(cat "$mnt/gpus/0/mig/gi1/ci0/placement")" 1:1 'it is where it was wanted'
+is "$(shows mig -lcip -gi 1 | grep -oE 'MIG [^ ]*3g.20gb .*/[0-9]' | tr -s ' ')" 'MIG 1c.3g.20gb 0 2/3
+MIG 2c.3g.20gb 1 0/1
+MIG 3g.20gb 2* 0/1' 'no two slices are left beside each other'
+says 23 'Unable to create a compute instance on GPU  0 GPU instance ID  1 using profile 2c.3g.20gb: Insufficient Resources
+Failed to create compute instances: Insufficient Resources' -gi 1 -cci 2c.3g.20gb
+says 23 'Unable to create a compute instance on GPU  0 GPU instance ID  1 using profile 0: Insufficient Resources
+Failed to create compute instances: Insufficient Resources' -gi 1 -cci 0:1
+says 2 'Unable to create a compute instance on GPU  0 GPU instance ID  1 using profile 0: Invalid Argument
+Failed to create compute instances: Invalid Argument' -gi 1 -cci 0:3
+says 0 'Successfully created compute instance ID  1 on GPU  0 GPU instance ID  1 using profile MIG 1c.3g.20gb (ID  0)
+Successfully created compute instance ID  2 on GPU  0 GPU instance ID  1 using profile MIG 1c.3g.20gb (ID  0)' -gi 1 -cci 0:2,1c.3g.20gb
+is "$(shows mig -lci -gi 1 | grep -oE '[0-9] +[0-9]:1' | tr -s ' ')" '0 1:1
+1 2:1
+2 0:1' 'and the others are where there is room'
+says 0 'Successfully destroyed compute instance ID  0 from GPU  0 GPU instance ID  1' -dci -gi 1 -ci 0
+is "$(shows mig -lci -gi 1 | grep -oE '[0-9] +[0-9]:1' | tr -s ' ')" '1 2:1
+2 0:1' 'and stay there when one goes'
+says 0 'Successfully destroyed compute instance ID  1 from GPU  0 GPU instance ID  1
+Successfully destroyed compute instance ID  2 from GPU  0 GPU instance ID  1' -dci -gi 1
+says 0 'Successfully created compute instance ID  0 on GPU  0 GPU instance ID  1 using profile MIG 3g.20gb (ID  2)' -gi 1 -cci
 
 # --- destroyed ------------------------------------------------------------------------------------
 

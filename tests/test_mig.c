@@ -62,6 +62,27 @@ static void test_mixture(void)
     is_int(mig(sim, "create-ci 3"), -ENOSPC, "which is nothing then");
     is_int(mig(sim, "destroy 3 0"), 0, "a compute instance can go alone");
     is_int(gi(sim, 3)->used && gi(sim, 3)->cis[1].slices == 1, 1, "the rest stays");
+    is_int(gi(sim, 3)->cis[1].start, 1, "where it was");
+    sim_free(sim);
+}
+
+static void test_compute_places(void)
+{
+    struct sim *sim = mig_node("A100-SXM4-40GB");
+
+    is_int(mig(sim, "create-gi 4g.20gb"), 0, "a GPU instance of four slices");
+    is_int(mig(sim, "create-ci 1 1 at 1"), 0, "a place for a compute instance can be asked for");
+    is_int(gi(sim, 1)->cis[0].start, 1, "and is given");
+    is_int(mig(sim, "create-ci 1 1 at 1"), -ENOSPC, "once");
+    is_int(mig(sim, "create-ci 1 2 at 0"), -ENOSPC, "not where another is in the way");
+    is_int(mig(sim, "create-ci 1 1 at 4"), -ENOSPC, "nor behind the end");
+    is_int(mig(sim, "create-ci 1 3"), -ENOSPC, "three are left, but not in one piece");
+    is_int(mig(sim, "create-ci 1"), 0, "what is left in one piece");
+    is_int(gi(sim, 1)->cis[1].start * 10 + gi(sim, 1)->cis[1].slices, 22, "are the last two");
+    is_int(mig(sim, "create-ci 1"), 0, "and the first");
+    is_int(gi(sim, 1)->cis[2].start, 0, "which is at the beginning");
+    is_int(mig(sim, "create-ci 1 1 at"), -EINVAL, "half a place is refused");
+    is_int(mig(sim, "destroy 1 0 at 1"), -EINVAL, "and a place of what goes");
     sim_free(sim);
 }
 
@@ -133,6 +154,7 @@ int main(void)
 {
     test_seven_small_ones();
     test_mixture();
+    test_compute_places();
     test_refusals();
     test_identity();
     test_tables();

@@ -474,6 +474,33 @@ static void two_processes(void)
     put("control/clock", "resume");
 }
 
+/* In a GPU instance of three slices with nothing in it. */
+static void compute_places(nvmlGpuInstance_t instance)
+{
+    nvmlComputeInstancePlacement_t places[8];
+    nvmlComputeInstanceInfo_t info = { 0 };
+    nvmlComputeInstance_t compute, other;
+    unsigned int count = 0;
+
+    is_int(CALL(nvmlGpuInstanceGetComputeInstancePossiblePlacements)(instance, 1, NULL, &count),
+           NVML_SUCCESS, "how many places two slices have");
+    is_int(count, 2, "two");
+    CALL(nvmlGpuInstanceGetComputeInstancePossiblePlacements)(instance, 1, places, &count);
+    is_int(places[1].start * 10 + places[1].size, 12, "the other begins at the second slice");
+    is_int(CALL(nvmlGpuInstanceGetComputeInstancePossiblePlacements)(instance, 3, NULL, &count),
+           NVML_ERROR_NOT_SUPPORTED, "four do not fit");
+    is_int(CALL(nvmlGpuInstanceCreateComputeInstanceWithPlacement)(instance, 1, &places[1],
+                                                                   &compute),
+           NVML_SUCCESS, "one is made there");
+    CALL(nvmlComputeInstanceGetInfo_v2)(compute, &info);
+    is_int(info.placement.start, 1, "and is there");
+    is_int(CALL(nvmlGpuInstanceCreateComputeInstanceWithPlacement)(instance, 1, &places[0], &other),
+           NVML_ERROR_INSUFFICIENT_RESOURCES, "so that none fits beside it");
+    CALL(nvmlGpuInstanceGetComputeInstanceRemainingCapacity)(instance, 1, &count);
+    is_int(count, 0, "which the capacity says");
+    CALL(nvmlComputeInstanceDestroy)(compute);
+}
+
 static void mig(void)
 {
     unsigned int count = 0, is_mig = 0, current, pending;
@@ -508,6 +535,7 @@ static void mig(void)
     is_int(attributes.gpuInstanceSliceCount, 3, "with its slices");
     is_int(CALL(nvmlGpuInstanceDestroy)(instance), NVML_ERROR_IN_USE, "what is used stays");
     is_int(CALL(nvmlComputeInstanceDestroy)(compute), NVML_SUCCESS, "until it is not");
+    compute_places(instance);
     is_int(CALL(nvmlGpuInstanceDestroy)(instance), NVML_SUCCESS, "then it goes");
     CALL(nvmlDeviceSetMigMode)(device(2), 0, &activation);
 }

@@ -64,6 +64,7 @@ static const struct {
     { "nvmlDeviceGetSamples", 5 },
     { "nvmlDeviceGetGpuInstancePossiblePlacements", 2 },
     { "nvmlDeviceGetGpuInstancePossiblePlacements_v2", 2 },
+    { "nvmlGpuInstanceGetComputeInstancePossiblePlacements", 2 },
 };
 
 static bool is_optional(const struct call *call, int argument)

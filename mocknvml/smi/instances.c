@@ -118,6 +118,20 @@ unsigned int compute_profiles(const struct instance *one, compute_profile_t *pro
     return count;
 }
 
+unsigned int compute_places(const struct instance *one, const compute_profile_t *profile,
+                            compute_placement_t *places)
+{
+    unsigned int count = 0;
+
+    if (ASK(GpuInstanceGetComputeInstancePossiblePlacements, one->handle, profile->id, NULL,
+            &count) != NVML_SUCCESS ||
+        count > COMPUTES_MAX ||
+        ASK(GpuInstanceGetComputeInstancePossiblePlacements, one->handle, profile->id, places,
+            &count) != NVML_SUCCESS)
+        return 0;
+    return count;
+}
+
 bool compute_is_default(const struct instance *one, const compute_profile_t *profile)
 {
     return profile->sliceCount == one->profile.sliceCount;

@@ -16,6 +16,7 @@ enum { PROFILES_MAX = 32, INSTANCES_MAX = 32, COMPUTES_MAX = 16 };
 typedef nvmlGpuInstanceProfileInfo_v2_t profile_t;
 typedef nvmlComputeInstanceProfileInfo_v2_t compute_profile_t;
 typedef nvmlGpuInstancePlacement_t placement_t;
+typedef nvmlComputeInstancePlacement_t compute_placement_t;
 
 struct instance {
     struct gpu *gpu;
@@ -52,6 +53,10 @@ int instances_find(struct gpus *gpus, const char *list, struct instances *found)
 
 /* The profiles for compute instances of a GPU instance, at most COMPUTES_MAX; how many. */
 unsigned int compute_profiles(const struct instance *one, compute_profile_t *profiles);
+
+/* The places where one of them fits, at most COMPUTES_MAX; how many. */
+unsigned int compute_places(const struct instance *one, const compute_profile_t *profile,
+                            compute_placement_t *places);
 
 /* The one that takes all of the GPU instance is made when none is named. */
 bool compute_is_default(const struct instance *one, const compute_profile_t *profile);

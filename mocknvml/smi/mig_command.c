@@ -95,13 +95,31 @@ static int for_instances(struct gpus *gpus, const struct request *request,
 
 /* --- compute instances -------------------------------------------------------------------------- */
 
+/* At the place that begins at `start`; NULL: anywhere. */
+static nvmlReturn_t place_compute(const struct instance *one, const compute_profile_t *profile,
+                                  const char *start, nvmlComputeInstance_t *handle)
+{
+    compute_placement_t places[COMPUTES_MAX];
+    unsigned int count = start ? compute_places(one, profile, places) : 0;
+    long number;
+
+    if (!start)
+        return ASK(GpuInstanceCreateComputeInstance, one->handle, profile->id, handle);
+    if (!arguments_number(start, 0, 99, &number))
+        return NVML_ERROR_INVALID_ARGUMENT;
+    for (unsigned int i = 0; i < count; i++)
+        if (places[i].start == (unsigned int)number)
+            return ASK(GpuInstanceCreateComputeInstanceWithPlacement, one->handle, profile->id,
+                       &places[i], handle);
+    return NVML_ERROR_INVALID_ARGUMENT;
+}
+
 static nvmlReturn_t create_compute(const struct instance *one, const compute_profile_t *profile,
-                                   const char *word)
+                                   const char *word, const char *start)
 {
     nvmlComputeInstanceInfo_t info = { 0 };
     nvmlComputeInstance_t handle;
-    nvmlReturn_t result = profile ? ASK(GpuInstanceCreateComputeInstance, one->handle, profile->id,
-                                        &handle)
+    nvmlReturn_t result = profile ? place_compute(one, profile, start, &handle)
                                   : NVML_ERROR_INVALID_ARGUMENT;
 
     if (result == NVML_SUCCESS)
@@ -118,7 +136,7 @@ static nvmlReturn_t create_compute(const struct instance *one, const compute_pro
     return result;
 }
 
-/* For each word of -cci, or the default. */
+/* For each word of -cci, "0", "1c.3g.20gb:1": where it is to begin may follow the profile; or the default. */
 static nvmlReturn_t create_computes(const struct instance *one, const struct request *request)
 {
     compute_profile_t profiles[COMPUTES_MAX];
@@ -128,12 +146,13 @@ static nvmlReturn_t create_computes(const struct instance *one, const struct req
 
     while (result == NVML_SUCCESS && (word = strsep(&rest, ","))) {
         const compute_profile_t *chosen = NULL;
+        const char *name = strsep(&word, ":");
 
         for (unsigned int i = 0; i < count && !chosen; i++)
-            if (*word ? profile_is_named(word, profiles[i].id, profiles[i].name)
+            if (*name ? profile_is_named(name, profiles[i].id, profiles[i].name)
                       : compute_is_default(one, &profiles[i]))
                 chosen = &profiles[i];
-        result = create_compute(one, chosen, word);
+        result = create_compute(one, chosen, name, word);
     }
     free(words);
     return result;
@@ -346,6 +365,36 @@ static int list_compute_profiles(struct gpus *gpus, const struct request *reques
     return show_instances(gpus, request, WIDTH_COMPUTE_PROFILES, lines, show_compute_profiles);
 }
 
+static void show_compute_placements(const struct instance *one)
+{
+    compute_profile_t profiles[COMPUTES_MAX];
+    unsigned int kinds = compute_profiles(one, profiles);
+
+    for (unsigned int p = 0; p < kinds; p++) {
+        compute_placement_t places[COMPUTES_MAX];
+        unsigned int count = compute_places(one, &profiles[p], places);
+
+        if (count == 0)
+            continue;
+        printf("GPU %2u GPU instance ID %2u Profile ID %2u Placement%s: {", one->gpu->index,
+               one->info.id, profiles[p].id, count > 1 ? "s" : " ");
+        for (unsigned int i = 0; i < count; i++)
+            printf("%s%u", i ? "," : "", places[i].start);
+        printf("}:%u\n", places[0].size);
+    }
+}
+
+static int list_compute_placements(struct gpus *gpus, const struct request *request)
+{
+    struct instances found;
+    int status = find_instances(gpus, request, &found);
+
+    for (unsigned int i = 0; i < found.count; i++)
+        show_compute_placements(&found.items[i]);
+    free(found.items);
+    return status;
+}
+
 static int create_all_computes(struct gpus *gpus, const struct request *request)
 {
     return for_instances(gpus, request, create_computes, "create compute instances");
@@ -447,11 +496,11 @@ static int run(mig_command *command, const struct request *request)
 
 int mig(int argc, char **argv)
 {
-    static mig_command *const commands[] = { list_profiles,       list_placements,
-                                             create_instances,    list_instances,
-                                             destroy_instances,   list_compute_profiles,
-                                             create_all_computes, list_computes,
-                                             destroy_computes };
+    static mig_command *const commands[] = {
+        list_profiles,     list_placements,         create_instances,    list_instances,
+        destroy_instances, list_compute_profiles,   create_all_computes, list_computes,
+        destroy_computes,  list_compute_placements,
+    };
     enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
     bool asked[COMMANDS] = { false };
     struct request r = { 0 };
@@ -466,8 +515,10 @@ int mig(int argc, char **argv)
         { "-dgi", "--destroy-gpu-instance", &asked[4], NULL, "Destroys GPU instances." },
         { "-lcip", "--list-compute-instance-profiles", &asked[5], NULL,
           "The profiles of compute instances; * marks the default." },
+        { "-lcipp", "--list-compute-instance-possible-placements", &asked[9], NULL,
+          "Where each can begin, and its size: {start,…}:size." },
         { "-cci", "--create-compute-instance", &asked[6], &r.profiles,
-          "Creates compute instances by names or ids of profiles, or the default." },
+          "Creates compute instances by names or ids of profiles, with :start, or the default." },
         { "-lci", "--list-compute-instances", &asked[7], NULL,
           "The compute instances that there are." },
         { "-dci", "--destroy-compute-instance", &asked[8], NULL, "Destroys compute instances." },
@@ -488,8 +539,9 @@ int mig(int argc, char **argv)
             count++;
         }
     if (count != 1 || (r.with_compute && commands[chosen] != create_instances))
-        return complain("mig takes one of -lgip, -lgipp, -cgi, -lgi, -dgi, -lcip, -cci, -lci and "
-                        "-dci, and -C with -cgi. Please run 'nvidia-smi mig -h' for help.");
+        return complain(
+            "mig takes one of -lgip, -lgipp, -cgi, -lgi, -dgi, -lcip, -lcipp, -cci, "
+            "-lci and -dci, and -C with -cgi. Please run 'nvidia-smi mig -h' for help.");
     if (commands[chosen] == create_instances && !r.profiles)
         return complain(
             "Missing value for -cgi. Please run 'nvidia-smi mig -lgip' for the profiles.");

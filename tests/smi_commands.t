@@ -137,6 +137,12 @@ says 3 'Failed to get Confidential Compute GPUs Ready state: Not Supported' conf
 refused conf-compute
 refused conf-compute -f -d
 
+# --- vgpu ----------------------------------------------------------------------------------------
+
+says 6 'No supported devices in vGPU mode' vgpu
+says 6 'No supported devices in vGPU mode' vgpu -q -i 0
+says 6 'No devices were found' vgpu -i 9
+
 # --- c2c -----------------------------------------------------------------------------------------
 
 says 3 'No Devices support C2C.' c2c -s
@@ -146,6 +152,32 @@ says 0 "$(title 0)"$'\n\t C2C Link 0: 44.712 GB/s' c2c -s
 is "$(shows c2c -e -i 0 | tail -n 1)" $'\t C2C Link 0: Error Back-to-Back Replay Count: 0' 'c2c -e counts errors'
 refused c2c
 refused c2c -s -e
+mount_down
+
+# --- dmon's performance monitoring -----------------------------------------------------------------
+
+mount_up --gpus 2 --model H100-80GB-HBM3
+put "$mnt/gpus/0/control/utilization_gpu_percent" 80
+put "$mnt/control/clock" 'step 30s'
+said=$(shows dmon -c 2 -s t --gpm-metrics 2,3,5,10,60,166 -i 0)
+is "$(head -n 3 <<<"$said")" '# gpu  rxpci  txpci smutil  smocc mmaact   dram  nvlrx    gpm 
+# Idx   MB/s   MB/s  GPM:%  GPM:%  GPM:%  GPM:% GPM:MB    GPM 
+    0'"$(sed -n '3s/^    0//p' <<<"$said")" 'dmon --gpm-metrics has columns of its own behind the others'
+like "$(sed -n 3p <<<"$said")" '^    0 +[0-9]+ +[0-9]+      -      -      -      -      -      - $' 'of which the first line has nothing to tell'
+# percent METRIC: a ratio of GPU 0 as dmon shows it.
+percent() {
+    awk '{ printf "%.0f", $1 * 100 }' "$mnt/gpus/0/metrics/$1"
+}
+like "$(sed -n 4p <<<"$said")" "^    0 +[0-9]+ +[0-9]+ +$(percent sm_active_ratio) +$(percent sm_occupancy_ratio) +$(percent tensor_active_ratio) +$(percent dram_active_ratio) +[0-9]+      - \$" \
+    'and the second what the files say; what is no metric has no value'
+ok $(($(percent sm_active_ratio) < 50)) 'while it works'
+like "$(shows dmon -c 2 -i 0 -s c --gpm-metrics=2 --gpm-options=d --format=csv,noheader,nounit | tail -n 1)" "^0, [0-9]+, [0-9]+, $(percent sm_active_ratio)\$" 'also as CSV'
+for bad in '--gpm-metrics x' '--gpm-metrics 2,' '--gpm-metrics 0' '--gpm-options m'; do
+    refused dmon $bad
+done
+mount_down
+mount_up --gpus 1
+is "$(shows dmon -c 2 -s c --gpm-metrics 2 | tail -n 1 | awk '{ print $4 }')" - 'GPUs before Hopper have none'
 mount_down
 
 is "$mount_deaths" '' 'the daemon did not die on the way'

@@ -91,9 +91,17 @@ clocks=$(cat "$mnt/gpus/1/metrics/clock_sm_application_mhz")
 says 0 "Specified clock combination \"(MEM 1, SM 2)\" is not supported for GPU $bus. Run 'nvidia-smi -q -d SUPPORTED_CLOCKS' to see list of supported clock combinations
 Treating as warning and moving on.$done" -i 1 -ac 1,2
 is "$(cat "$mnt/gpus/1/metrics/clock_sm_application_mhz")" "$clocks" 'clocks that do not go together are not set'
+no_boost="Enabling/disabling default auto boosted clocks is not supported for GPU: $bus."
+says 0 "$no_boost
+Treating as warning and moving on.$done" -i 1 --auto-boost-default=0
+says 3 "$no_boost$early" -i 1 --auto-boost-default=DISABLED -eow
+says 0 "Changing auto boosted clocks permission is not supported for GPU: $bus.
+Treating as warning and moving on.$done" -i 1 --auto-boost-permission=0
+says 0 "Setting GPU target temperature is not supported for GPU $bus.
+Treating as warning and moving on.$done" -i 1 -gtt 80
 bounded "$smi" -i 1 -pm 0 -c 9 >"$dir/said"; is $? 2 'one bad argument'
 is "$(control persistence_mode)" 1 'and nothing of the others is done'
-for bad in '-pm 2' '-pl abc' '-pl -5' '-lgc 1200,600' '-lgc x' '-ac 1215' '-e maybe' '-p 3' '-c' '-mig'; do
+for bad in '-pm 2' '-pl abc' '-pl -5' '-lgc 1200,600' '-lgc x' '-ac 1215' '-e maybe' '-p 3' '-c' '-mig' '-gtt hot' '--auto-boost-default=2' '--auto-boost-permission=no'; do
     bounded "$smi" -i 1 $bad >"$dir/said"; is $? 2 "refused: $bad"
 done
 got=$(as 1000 "$smi" -i 1 -pm 0)

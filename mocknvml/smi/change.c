@@ -106,6 +106,24 @@ static bool parse_range(const char *text, struct setting *setting)
     return parse_pair(text, setting) && setting->numbers[0] <= setting->numbers[1];
 }
 
+/* Who may switch boosting. */
+static bool parse_permission(const char *text, struct setting *setting)
+{
+    static const char *const words[] = { "UNRESTRICTED", "RESTRICTED" };
+
+    return PARSE_WORD(text, words, &setting->numbers[0]);
+}
+
+static bool parse_celsius(const char *text, struct setting *setting)
+{
+    char *end;
+
+    if (*text < '0' || *text > '9')
+        return false;
+    setting->numbers[0] = strtol(text, &end, 10);
+    return *end == '\0' && setting->numbers[0] <= 200;
+}
+
 static bool parse_watts(const char *text, struct setting *setting)
 {
     char *end;
@@ -329,6 +347,40 @@ static nvmlReturn_t set_mig(FILE *file, struct gpu *gpu, const struct setting *s
     return result;
 }
 
+static nvmlReturn_t set_auto_boost(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    nvmlReturn_t result = ASK(DeviceSetDefaultAutoBoostedClocksEnabled, gpu->device,
+                              (nvmlEnableState_t)setting->numbers[0], 0);
+
+    if (result == NVML_SUCCESS)
+        fprintf(file, "%s default auto boosted clocks for GPU %s.\n", word_of(setting),
+                gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t set_boost_permission(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    enum { API_SET_AUTO_BOOSTED_CLOCKS = 1 };
+    nvmlReturn_t result = ASK(DeviceSetAPIRestriction, gpu->device, API_SET_AUTO_BOOSTED_CLOCKS,
+                              (nvmlEnableState_t)setting->numbers[0]);
+
+    if (result == NVML_SUCCESS)
+        fprintf(file, "Set auto boosted clocks permission to %s for GPU %s.\n",
+                setting->numbers[0] ? "RESTRICTED" : "UNRESTRICTED", gpu->bus_id);
+    return result;
+}
+
+static nvmlReturn_t set_target(FILE *file, struct gpu *gpu, const struct setting *setting)
+{
+    int celsius = (int)setting->numbers[0];
+    nvmlReturn_t result = ASK(DeviceSetTemperatureThreshold, gpu->device,
+                              NVML_TEMPERATURE_THRESHOLD_ACOUSTIC_CURR, &celsius);
+
+    if (result == NVML_SUCCESS)
+        fprintf(file, "GPU target temperature for GPU %s was set to %d C.\n", gpu->bus_id, celsius);
+    return result;
+}
+
 /*
  * The public interface has no reset. Taking the GPU away from the driver and giving it back has the same
  * effect: what was volatile is gone, what was pending is done.
@@ -396,6 +448,14 @@ static const struct change_kind kinds[] = {
     { "-caa", "--clear-accounted-apps", "accounted processes", NULL, NULL, clear_accounted,
       CHANGING("accounted processes"), false,
       "Forget them." },
+    { NULL, "--auto-boost-default", "default auto boosted clocks", parse_switch, "0/DISABLED or 1/ENABLED",
+      set_auto_boost, "Enabling/disabling default auto boosted clocks is not supported for GPU: %s.\n", false,
+      "Let clocks rise by themselves" },
+    { NULL, "--auto-boost-permission", "auto boosted clocks permission", parse_permission,
+      "0/UNRESTRICTED or 1/RESTRICTED", set_boost_permission, CHANGING("auto boosted clocks permission"), false,
+      "Who may switch that" },
+    { "-gtt", "--gpu-target-temp", "GPU target temperature", parse_celsius, "degrees Celsius", set_target,
+      SETTING("GPU target temperature"), false, "How hot it should get" },
     { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED or 1/ENABLED", set_mig,
       CHANGING("MIG mode"), true,
       "Divide the GPU" },

@@ -84,6 +84,7 @@ const struct command smi_commands[] = {
     { "c2c", chip_links, "The links between GPUs and the processors on their modules." },
     { "pci", pci, "What was counted on the PCIe links of GPUs." },
     { "conf-compute", conf_compute, "Whether confidential computing is on." },
+    { "vgpu", vgpu, "Virtual GPUs; there are none." },
     { "mig", mig, "GPU instances and compute instances of GPUs in MIG mode." },
     { 0 },
 };

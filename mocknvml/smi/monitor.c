@@ -11,22 +11,25 @@
 
 #include "mocknvml/smi/arguments.h"
 #include "mocknvml/smi/processes.h"
+#include "mocknvml/smi/profiling.h"
 #include "mocknvml/smi/smi.h"
 
 enum { COLUMNS_MAX = 40 };
 
 /* What both have in common. */
 struct monitor {
-    const char *ids, *delay, *count, *select, *file_name, *stamps, *format;
+    const char *ids, *delay, *count, *select, *file_name, *stamps, *format, *metrics, *scope;
     FILE *file;
     long period_ms, passes; /* passes 0: without end */
     bool date, time, csv, no_header, no_units;
+    struct profiling profiling;
 };
 
 /* What has to be remembered from one line of a GPU to the next. */
 struct previous {
     nvmlViolationTime_t power, thermal;
     unsigned long long seen_us;
+    struct profiling_state profiling;
 };
 
 /* --- columns ------------------------------------------------------------------------------------ */
@@ -129,6 +132,9 @@ static void device_head(const struct monitor *m)
         for (size_t i = 0; i < sizeof(device_columns) / sizeof(device_columns[0]); i++)
             if (is_selected(m, device_columns[i].group))
                 put(m, 6, units ? device_columns[i].unit : device_columns[i].name);
+        for (unsigned int i = 0; i < m->profiling.count; i++)
+            put(m, 6,
+                units ? profiling_unit(m->profiling.ids[i]) : profiling_name(m->profiling.ids[i]));
         end(m);
     }
 }
@@ -151,6 +157,20 @@ static nvmlReturn_t violation(struct gpu *gpu, nvmlPerfPolicyType_t policy,
     return say(result, text, "%llu", violated >= passed_ns ? 100 : violated * 100 / passed_ns);
 }
 
+static void put_profiling(const struct monitor *m, struct gpu *gpu, struct previous *previous)
+{
+    double values[PROFILING_MAX];
+    bool has[PROFILING_MAX];
+
+    profiling_read(&m->profiling, gpu, &previous->profiling, values, has);
+    for (unsigned int i = 0; i < m->profiling.count; i++) {
+        char text[32];
+
+        snprintf(text, sizeof(text), "%.0f", has[i] ? values[i] : 0);
+        put(m, 6, has[i] ? text : "-");
+    }
+}
+
 static void device_line(const struct monitor *m, struct gpu *gpu, struct previous *previous)
 {
     begin_now(m, gpu);
@@ -171,6 +191,7 @@ static void device_line(const struct monitor *m, struct gpu *gpu, struct previou
         snprintf(shown, sizeof(shown), "%ld", strtol(text, NULL, 10) / c->divisor);
         put(m, 6, result == NVML_SUCCESS ? shown : "-");
     }
+    put_profiling(m, gpu, previous);
     end(m);
 }
 
@@ -303,6 +324,12 @@ static int check(struct monitor *m, const char *command, const char *groups)
                         command, m->select, groups);
     if (!parse_words(m))
         return complain("%s: -o takes D and T, --format takes csv, noheader and nounit.", command);
+    if (m->metrics && !profiling_parse(m->metrics, &m->profiling))
+        return complain("%s: '%s' is not a list of metrics: it should be numbers of NVML's, "
+                        "separated by commas.",
+                        command, m->metrics);
+    if (m->scope && strcmp(m->scope, "d"))
+        return complain("%s: --gpm-options takes d: metrics are of whole GPUs here.", command);
     m->period_ms = seconds * 1000;
     return 0;
 }
@@ -335,6 +362,8 @@ static int monitor(struct monitor *m, const char *command, void (*head)(const st
     }
     if (m->file && m->file != stdout)
         fclose(m->file);
+    for (unsigned int i = 0; previous && i < gpus.count; i++)
+        profiling_release(&previous[i].profiling);
     free(previous);
     gpus_close(&gpus);
     return status;
@@ -357,6 +386,10 @@ int monitor_devices(int argc, char **argv)
         COMMON_ARGUMENTS(m),
         { "-s", "--select", NULL, &m.select,
           "p power and heat, u utilization, c clocks, v violations, m memory, e errors, t PCIe." },
+        { NULL, "--gpm-metrics", NULL, &m.metrics,
+          "Numbers of metrics of performance monitoring, since the line before: 2 SMs, 3 their "
+          "occupancy, 5 tensor cores, 10 memory, …" },
+        { NULL, "--gpm-options", NULL, &m.scope, "d: of whole GPUs." },
         { 0 },
     };
     int status = arguments_parse(arguments, "dmon", argc, argv);

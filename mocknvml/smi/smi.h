@@ -114,6 +114,7 @@ int pci(int argc, char **argv);
 int chip_links(int argc, char **argv);
 int conf_compute(int argc, char **argv);
 int drain(int argc, char **argv);
+int vgpu(int argc, char **argv);
 
 /* Loads and initializes the library; complains by itself; exit status. */
 int library_start(void);

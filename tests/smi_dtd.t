@@ -72,7 +72,7 @@ mount_down
 # --- every model ---------------------------------------------------------------------------------
 
 for model in $("$BUILD/fakegpufs" models | awk 'NR > 1 { print $1 }'); do
-    mount_up --gpus 1 --model "$model" || continue
+    mount_up --gpus 1 --model "$model"
     valid "$model"
     mount_down
 done

@@ -475,6 +475,12 @@ void bind_mark(const struct bind_table *table, void *object, const char *key, bo
     head->set = given ? head->set | bit : head->set & ~bit;
 }
 
+void bind_mark_all(const struct bind_table *table, void *object)
+{
+    for (const struct bind_field *f = table->fields; f->key; f++)
+        bind_mark(table, object, f->key, true);
+}
+
 static const struct ynode *map_at(const struct ynode *node, const struct bind_head *head)
 {
     const struct ynode *found = NULL;

@@ -135,6 +135,7 @@ bool bind_is_set(const struct bind_table *table, const void *object, const char 
 
 /* Marks the row of `key` as given, as if the file had said it. */
 void bind_mark(const struct bind_table *table, void *object, const char *key, bool given);
+void bind_mark_all(const struct bind_table *table, void *object);
 
 /*
  * Where the value of `key` (if that is a list: its item) stands in the mapping that begins at `head`; the

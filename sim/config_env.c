@@ -61,7 +61,7 @@ static size_t resize(struct gpu_spec *gpus, size_t count, int64_t wanted)
         gpus[keep - 1].count += wanted - have;
         return keep;
     }
-    gpu_table.init(&gpus[keep]);
+    gpu_spec_init(&gpus[keep]);
     gpus[keep].count = wanted - have;
     if (keep && *gpus[keep - 1].model) {
         memcpy(gpus[keep].model, gpus[keep - 1].model, sizeof(gpus[keep].model));
@@ -162,7 +162,7 @@ static struct gpu_spec *override_for(struct config *cfg, int64_t index)
         return NULL;
     if (count)
         memcpy(more, overrides, count * sizeof(*more));
-    gpu_table.init(&more[count]);
+    gpu_spec_init(&more[count]);
     memcpy(more[count].key, key, sizeof(key));
     cfg->overrides = (struct bind_list){ more, count + 1 };
     bind_mark(&config_table, cfg, "overrides", true);

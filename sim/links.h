@@ -6,7 +6,7 @@
 #ifndef SIM_LINKS_H
 #define SIM_LINKS_H
 
-#include "sim/config.h"
+#include "sim/config_resolve.h"
 #include "sim/gpu.h"
 
 /* Fills in plans[i].links of all GPUs, which have no links yet. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/config_resolve.h"
 #include "sim/fault_apply.h"
 #include "sim/links.h"
 #include "sim/runs.h"
@@ -70,12 +71,13 @@ static bool wanted_of_gpu(const struct gpu_entry *e, struct wanted *w)
 /* The i-th, or false where GPU i has no load of its own. */
 static bool wanted_get(const struct applying *a, size_t i, struct wanted *w)
 {
+    const struct workload_spec *workloads = a->cfg->workloads.items;
+
     if (i < (size_t)a->count)
         return wanted_of_gpu(&a->entries[i], w);
     i -= (size_t)a->count;
-    w->spec = ((const struct workload_spec *)a->cfg->workloads.items)[i];
-    if (!*w->spec.name)
-        snprintf(w->spec.name, sizeof(w->spec.name), "workload-%zu", i);
+    w->spec = workloads[i];
+    config_workload_name(&workloads[i], i, w->spec.name);
     return true;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "sim/config_shapes.h"
 #include "sim/plan.h"
 
 int plan_find_workload(const struct world *w, const char *name)

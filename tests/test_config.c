@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "sim/config.h"
+#include "sim/config_resolve.h"
+#include "sim/config_shapes.h"
 #include "sim/library.h"
 #include "tests/tap.h"
 

@@ -12,6 +12,7 @@
 
 #include "fusefs/cli/client.h"
 #include "fusefs/cli/diff.h"
+#include "sim/config_resolve.h"
 
 /* FILE [NODE], the operands of all but one. */
 static int read_config(const struct command_call *call, struct config *cfg, struct why *why)

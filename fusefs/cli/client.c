@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,17 +244,13 @@ int client_remove(const struct client *c, const char *path, struct why *why)
 
 /* --- GPUs ------------------------------------------------------------------------------------ */
 
-static bool is_number(const char *s)
-{
-    return *s && strspn(s, "0123456789") == strlen(s);
-}
-
 /* NODE/INDEX. The name of a node has no '/', and does not begin with a '.'. */
 static bool is_on_node(const char *s)
 {
     const char *slash = strchr(s, '/');
 
-    return slash && slash > s && *s != '.' && is_number(slash + 1);
+    return slash && slash > s && *s != '.' && slash[1] &&
+           strspn(slash + 1, "0123456789") == strlen(slash + 1);
 }
 
 /* NVML writes the domain with eight digits, the kernel with four, and people write none. */
@@ -280,29 +277,44 @@ static int no_such_gpu(const struct client *c, const char *gpu, struct why *why)
                    gpu, c->root, node.gpu_count);
 }
 
-int client_gpu_path(const struct client *c, struct text *out, const char *gpu, struct why *why)
+void gpu_path(struct text *out, const char *gpu)
 {
-    struct text index = TEXT_INIT;
-    size_t start = out->length;
-    int r;
+    int64_t index;
 
-    if (is_number(gpu))
-        text_addf(out, "gpus/%s", gpu);
+    if (parse_i64(gpu, &index) == 0)
+        text_addf(out, "gpus/%" PRId64, index);
     else if (is_on_node(gpu))
         text_addf(out, "gpus/by-node/%s", gpu);
     else if (strchr(gpu, ':'))
         add_bus_id(out, gpu);
     else
         text_addf(out, "gpus/by-uuid/%s", gpu);
-    if (!c->reader)
-        return 0;
-    r = (strchr(gpu, '/') && !is_on_node(gpu)) || !*gpu
-            ? -ENOENT
-            : client_read(c, &index, "%s/identity/index", out->data + start);
-    text_release(&index);
+}
+
+int client_gpu_index(const struct client *c, const char *gpu, struct why *why)
+{
+    struct text path = TEXT_INIT, shown = TEXT_INIT;
+    bool other = !*gpu || (strchr(gpu, '/') && !is_on_node(gpu)); /* a path of something else */
+    int64_t index = -1;
+    int r;
+
+    gpu_path(&path, gpu);
+    r = other ? -ENOENT : client_read(c, &shown, "%s/identity/index", text_str(&path));
+    if (r == 0 && parse_i64(text_str(&shown), &index) < 0)
+        r = -ENOENT;
+    text_release(&path);
+    text_release(&shown);
     if (client_is_lost(r))
         return refuse_root(c, r, why);
-    return r < 0 ? no_such_gpu(c, gpu, why) : 0;
+    return r < 0 ? no_such_gpu(c, gpu, why) : (int)index;
+}
+
+int client_gpu_path(const struct client *c, struct text *out, const char *gpu, struct why *why)
+{
+    int r = c->reader ? client_gpu_index(c, gpu, why) : 0;
+
+    gpu_path(out, gpu);
+    return r < 0 ? r : 0;
 }
 
 /* --- explaining ------------------------------------------------------------------------------ */

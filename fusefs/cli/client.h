@@ -74,7 +74,15 @@ int client_put(const struct client *client, const char *path, const char *text, 
 int client_make(const struct client *client, const char *path, struct why *why);
 int client_remove(const struct client *client, const char *path, struct why *why);
 
-/* Turns GPU's index, UUID or bus id into the path of its directory. -ENODEV with a sentence. */
+/* --- GPUs ------------------------------------------------------------------------------------ */
+
+/* Appends the path of a GPU's directory, by its index, UUID, bus id or NODE/INDEX. Nothing is looked at. */
+void gpu_path(struct text *out, const char *gpu);
+
+/* The index of the GPU that is called so. -ENODEV with a sentence. */
+int client_gpu_index(const struct client *client, const char *gpu, struct why *why);
+
+/* gpu_path of a GPU that is there, as far as there is a mount. -ENODEV with a sentence. */
 int client_gpu_path(const struct client *client, struct text *out, const char *gpu,
                     struct why *why);
 

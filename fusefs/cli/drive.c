@@ -219,24 +219,7 @@ bool drive_exists(const struct client *c, const char *path)
 
 /* --- GPUs ------------------------------------------------------------------------------------ */
 
-static int find_gpu(const struct client *c, const char *name, struct why *why)
-{
-    struct text path = TEXT_INIT, index = TEXT_INIT;
-    int64_t value = 0;
-    int r = client_gpu_path(c, &path, name, why);
-
-    if (r == 0) {
-        text_add(&path, "/identity/index");
-        r = drive_peek(c, &index, text_str(&path));
-        if (r < 0 || parse_i64(text_str(&index), &value) < 0)
-            r = why_set(why, ENODEV, "there is no GPU '%s' in %s", name, c->root);
-    }
-    text_release(&path);
-    text_release(&index);
-    return r < 0 ? r : (int)value;
-}
-
-static bool is_every(const struct bind_list *names)
+bool drive_every_gpu(const struct bind_list *names)
 {
     const struct device_name *items = names->items;
 
@@ -252,17 +235,17 @@ int drive_find_gpus(const struct client *c, const struct bind_list *names, int *
 
     if (r < 0)
         return why_set(why, -r, "cannot read %s: %s", c->root, strerror(-r));
-    count = is_every(names) ? node.gpu_count : (int)names->count;
+    count = drive_every_gpu(names) ? node.gpu_count : (int)names->count;
     *gpus = calloc((size_t)count + 1, sizeof(**gpus));
     if (!*gpus)
         return why_set(why, ENOMEM, "out of memory");
     for (int i = 0; i < count; i++) {
         int64_t index;
 
-        r = is_every(names) ? i
+        r = drive_every_gpu(names) ? i
             : parse_i64(items[i].text, &index) == 0 && index >= 0 && index < node.gpu_count
                 ? (int)index
-                : find_gpu(c, items[i].text, why);
+                : client_gpu_index(c, items[i].text, why);
         if (r < 0) {
             free(*gpus);
             *gpus = NULL;

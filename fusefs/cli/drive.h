@@ -56,9 +56,11 @@ int drive_peek(const struct client *client, struct text *out, const char *path);
 /* Whether there is something of that name. */
 bool drive_exists(const struct client *client, const char *path);
 
+/* Whether a list of names (struct device_name) is "all" or "any", which stand for every GPU. */
+bool drive_every_gpu(const struct bind_list *names);
+
 /*
- * The indices of the GPUs in a list of names (struct device_name), where "all" and "any" stand for every
- * one. Their number, or -errno with a sentence; the caller frees *gpus.
+ * The indices of the GPUs in such a list. Their number, or -errno with a sentence; the caller frees *gpus.
  */
 int drive_find_gpus(const struct client *client, const struct bind_list *names, int **gpus,
                     struct why *why);

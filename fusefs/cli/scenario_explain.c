@@ -71,38 +71,17 @@ static void add_heading(struct text *out, const struct scenario *s, const char *
 
 /* --- GPUs ------------------------------------------------------------------------------------ */
 
-static bool is_every(const struct bind_list *gpus)
-{
-    const struct device_name *names = gpus->items;
-
-    return gpus->count == 1 && (!strcmp(names[0].text, "all") || !strcmp(names[0].text, "any"));
-}
-
-static void add_gpu(struct text *out, const char *name)
-{
-    int64_t index;
-
-    if (parse_i64(name, &index) == 0)
-        text_addf(out, "gpus/%" PRId64, index);
-    else if (!strncasecmp(name, "GPU-", 4))
-        text_addf(out, "gpus/by-uuid/%s", name);
-    else if (strchr(name, '/'))
-        text_addf(out, "gpus/by-node/%s", name);
-    else
-        text_addf(out, "gpus/by-bus-id/%s", strlen(name) == 16 ? name + 4 : name);
-}
-
 static void add_gpus(struct text *out, const struct bind_list *gpus)
 {
     const struct device_name *names = gpus->items;
 
-    if (is_every(gpus)) {
+    if (drive_every_gpu(gpus)) {
         text_add(out, "gpus/[0-9]*");
         return;
     }
     for (size_t i = 0; i < gpus->count; i++) {
         text_add(out, i ? " " : "");
-        add_gpu(out, names[i].text);
+        gpu_path(out, names[i].text);
     }
 }
 
@@ -110,7 +89,7 @@ static void add_gpus(struct text *out, const struct bind_list *gpus)
 static bool begin_gpus(struct text *out, const struct bind_list *gpus, struct text *dir)
 {
     const struct device_name *names = gpus->items;
-    bool several = gpus->count > 1 || is_every(gpus);
+    bool several = gpus->count > 1 || drive_every_gpu(gpus);
 
     if (several) {
         text_add(out, "for gpu in ");
@@ -118,7 +97,7 @@ static bool begin_gpus(struct text *out, const struct bind_list *gpus, struct te
         text_add(out, "; do ");
         text_add(dir, "$gpu");
     } else if (gpus->count) {
-        add_gpu(dir, names[0].text);
+        gpu_path(dir, names[0].text);
     }
     return several;
 }

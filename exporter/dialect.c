@@ -29,11 +29,10 @@ static int read_labels(struct binder *b, const struct ynode *node, void *member)
     int r = 0;
 
     if (node->kind != YNODE_MAP)
-        return bind_refuse(b, EINVAL, node, "found %s; allowed: a mapping of names to texts",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "a mapping of names to texts");
     rules->items = arena_alloc(b->arena, (node->count + 1) * sizeof(*rules->items));
     if (!rules->items)
-        return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+        return bind_out_of_memory(b);
     for (size_t i = 0; r == 0 && i < node->count; i++) {
         const char *name = node->keys[i]->text;
         size_t path = bind_enter(b, name);
@@ -44,7 +43,7 @@ static int read_labels(struct binder *b, const struct ynode *node, void *member)
         r = template_read(b, node->items[i], &rules->items[i].value);
         rules->items[i].name = arena_strndup(b->arena, name, strlen(name));
         if (r == 0 && !rules->items[i].name)
-            r = why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+            r = bind_out_of_memory(b);
         if (r == 0)
             bind_leave(b, path);
         rules->count++;
@@ -204,7 +203,7 @@ static int check_family(struct binder *b, const struct ynode *node, void *object
                    : 0;
     one = arena_alloc(b->arena, sizeof(*one));
     if (!one)
-        return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+        return bind_out_of_memory(b);
     *one = f->one;
     f->samples = (struct bind_list){ one, 1 };
     return check_source(b, node, count_sources(&family_table, object));

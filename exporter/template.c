@@ -55,7 +55,7 @@ static int read_variable(struct binder *b, const struct ynode *node, const char 
         return bind_refuse(b, EINVAL, node, "a '{' is not closed; a doubled brace is a brace");
     copy = arena_strndup(b->arena, name, (size_t)(end - name));
     if (!copy)
-        return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+        return bind_out_of_memory(b);
     variable = variable_find(copy);
     if (variable < 0)
         return unknown_variable(b, node, copy);
@@ -80,7 +80,7 @@ static int read_literal(struct binder *b, const struct ynode *node, const char *
     }
     part->variable = VARIABLE_LITERAL;
     part->literal = arena_strndup(b->arena, text, n);
-    return part->literal ? 0 : why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+    return part->literal ? 0 : bind_out_of_memory(b);
 }
 
 int template_read(struct binder *b, const struct ynode *node, struct template *t)
@@ -90,11 +90,10 @@ int template_read(struct binder *b, const struct ynode *node, struct template *t
     int r = 0;
 
     if (node->kind != YNODE_SCALAR)
-        return bind_refuse(b, EINVAL, node, "found %s; allowed: a text with {variables}",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "a text with {variables}");
     parts = arena_alloc(b->arena, (strlen(at) + 1) * sizeof(*parts));
     if (!parts)
-        return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+        return bind_out_of_memory(b);
     *t = (struct template){ .parts = parts };
     for (; r == 0 && *at; t->count++) {
         struct template_part *part = &parts[t->count];

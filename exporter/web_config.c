@@ -44,9 +44,7 @@ static int read_users(struct binder *b, const struct ynode *node, void *member)
     struct users *users;
 
     if (node->kind != YNODE_MAP)
-        return bind_refuse(b, EINVAL, node,
-                           "found %s; allowed: a mapping of names to bcrypt hashes",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "a mapping of names to bcrypt hashes");
     users = users_new();
     *(struct users **)member = users; /* whoever reads the file releases it, also when this fails */
     for (size_t i = 0; users && i < node->count; i++) {
@@ -57,10 +55,10 @@ static int read_users(struct binder *b, const struct ynode *node, void *member)
             return bind_refuse(b, EINVAL, hash,
                                "is not a bcrypt hash; allowed: $2y$…, as 'htpasswd -nB' makes it");
         if (users_add(users, node->keys[i]->text, hash->text) < 0)
-            return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+            return bind_out_of_memory(b);
         bind_leave(b, path);
     }
-    return users ? 0 : why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+    return users ? 0 : bind_out_of_memory(b);
 }
 
 static const struct bind_custom users_custom = {

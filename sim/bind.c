@@ -68,18 +68,31 @@ void bind_leave(struct binder *b, size_t length)
     text_cut(&b->path, length);
 }
 
-static int out_of_memory(struct binder *b)
+int bind_expected(struct binder *b, const struct ynode *node, const char *what)
+{
+    return bind_refuse(b, EINVAL, node, "found %s; allowed: %s", ynode_describe(b->arena, node),
+                       what);
+}
+
+int bind_unknown_key(struct binder *b, const struct ynode *key, const char *where,
+                     suggest_names *name_at, const void *names)
+{
+    struct text hint = TEXT_INIT;
+    int r;
+
+    suggest_add(&hint, key->text, name_at, names);
+    r = bind_refuse(b, EINVAL, key, "unknown key %s in %s%s", ynode_describe(b->arena, key), where,
+                    text_str(&hint));
+    text_release(&hint);
+    return r;
+}
+
+int bind_out_of_memory(struct binder *b)
 {
     return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
 }
 
 /* --- scalars --------------------------------------------------------------------------------- */
-
-static int expected(struct binder *b, const struct ynode *node, const char *what)
-{
-    return bind_refuse(b, EINVAL, node, "found %s; allowed: %s", ynode_describe(b->arena, node),
-                       what);
-}
 
 static int out_of_range(struct binder *b, const struct bind_field *f, const struct ynode *node)
 {
@@ -114,7 +127,7 @@ static int read_bool(struct binder *b, const struct ynode *node, int64_t *value)
             *value = i & 1;
             return 0;
         }
-    return expected(b, node, "true or false");
+    return bind_expected(b, node, "true or false");
 }
 
 static int read_int(struct binder *b, const struct bind_field *f, const struct ynode *node,
@@ -124,7 +137,7 @@ static int read_int(struct binder *b, const struct bind_field *f, const struct y
     int r = parse_i64(node->text, &v);
 
     if (r == -EINVAL)
-        return expected(b, node, "a whole number");
+        return bind_expected(b, node, "a whole number");
     if (r < 0 || (double)v < f->low || (double)v > f->high)
         return out_of_range(b, f, node);
     *value = v;
@@ -138,7 +151,7 @@ static int read_real(struct binder *b, const struct bind_field *f, const struct 
     int r = parse_real(node->text, &v);
 
     if (r == -EINVAL)
-        return expected(b, node, "a number");
+        return bind_expected(b, node, "a number");
     if (r < 0 || v < f->low || v > f->high)
         return out_of_range(b, f, node);
     *value = v;
@@ -159,7 +172,7 @@ static int read_quantity(struct binder *b, const struct bind_field *f, const str
     int r;
 
     if (!text_is_short(node->text))
-        return expected(b, node, "a number with its unit");
+        return bind_expected(b, node, "a number with its unit");
     r = unit_parse(f->unit, node->text, f->flags & BIND_BARE ? UNIT_BARE_SHOWN : UNIT_BARE_REFUSED,
                    &v, &inner);
     if (r == -ERANGE || (r == 0 && ((double)v < f->low || (double)v > f->high)))
@@ -200,7 +213,7 @@ static int read_text(struct binder *b, const struct bind_field *f, const struct 
     if (has_controls(node->text))
         return bind_refuse(b, EINVAL, node, "control characters are not allowed");
     if (f->shape && !f->shape->ok(node->text))
-        return expected(b, node, f->shape->words);
+        return bind_expected(b, node, f->shape->words);
     memset(value, 0, f->size);
     memcpy(value, node->text, n);
     return 0;
@@ -279,7 +292,7 @@ static int read_array(struct binder *b, const struct bind_field *f, const struct
     int64_t *count = member;
 
     if (node->kind != YNODE_LIST)
-        return expected(b, node, "a list");
+        return bind_expected(b, node, "a list");
     if ((double)node->count > f->high)
         return too_many(b, f, node);
     *count = (int64_t)node->count;
@@ -293,15 +306,15 @@ static int read_list(struct binder *b, const struct bind_field *f, const struct 
     size_t count = single ? 1 : node->count;
 
     if (node->kind != YNODE_LIST && !single)
-        return expected(b, node, "a list");
+        return bind_expected(b, node, "a list");
     if (single && f->item->type == BIND_STRUCT && node->kind != YNODE_MAP)
-        return expected(b, node, f->words ? f->words : "a list of mappings, or one mapping");
+        return bind_expected(b, node, f->words ? f->words : "a list of mappings, or one mapping");
     if ((double)count > f->high)
         return too_many(b, f, node);
     list->items = arena_alloc(b->arena, count * f->size);
     list->count = count;
     if (!list->items)
-        return out_of_memory(b);
+        return bind_out_of_memory(b);
     if (single)
         return read_item(b, f->item, node, list->items);
     return read_items(b, f, node, list->items);
@@ -331,13 +344,13 @@ static int read_map(struct binder *b, const struct bind_field *f, const struct y
                     struct bind_list *list)
 {
     if (node->kind != YNODE_MAP)
-        return expected(b, node, "a mapping");
+        return bind_expected(b, node, "a mapping");
     if ((double)node->count > f->high)
         return too_many(b, f, node);
     list->items = arena_alloc(b->arena, node->count * f->size);
     list->count = node->count;
     if (!list->items)
-        return out_of_memory(b);
+        return bind_out_of_memory(b);
     for (size_t i = 0; i < node->count; i++) {
         int r = read_map_item(b, f, node->keys[i], node->items[i],
                               (char *)list->items + i * f->size);
@@ -364,7 +377,7 @@ int bind_read_value(struct binder *b, const struct bind_field *f, const struct y
         return f->custom->read(b, node, member);
     default:
         if (node->kind != YNODE_SCALAR)
-            return expected(b, node, "a single value");
+            return bind_expected(b, node, "a single value");
         return read_scalar(b, f, node, member);
     }
 }
@@ -382,18 +395,6 @@ static int field_find(const struct bind_table *table, const char *key)
         if (!strcmp(table->fields[i].key, key))
             return i;
     return -1;
-}
-
-static int unknown_key(struct binder *b, const struct bind_table *table, const struct ynode *key)
-{
-    struct text hint = TEXT_INIT;
-    int r;
-
-    suggest_add(&hint, key->text, field_name, table->fields);
-    r = bind_refuse(b, EINVAL, key, "unknown key %s in %s%s", ynode_describe(b->arena, key),
-                    table->what, text_str(&hint));
-    text_release(&hint);
-    return r;
 }
 
 /* A mapping may be left empty; and a choice may be called null. */
@@ -416,7 +417,7 @@ static int read_field(struct binder *b, const struct bind_table *table, const st
     int r;
 
     if (row < 0)
-        return unknown_key(b, table, map->keys[i]);
+        return bind_unknown_key(b, map->keys[i], table->what, field_name, table->fields);
     path = bind_enter(b, f->key);
     if (is_nothing(f, map->items[i]))
         r = bind_refuse(b, EINVAL, map->keys[i], "has no value");
@@ -446,7 +447,7 @@ int bind_read(struct binder *b, const struct bind_table *table, const struct yno
     int r;
 
     if (node && node->kind != YNODE_MAP && !ynode_is_null(node))
-        return expected(b, node, "a mapping");
+        return bind_expected(b, node, "a mapping");
     head->line = node ? node->line : 1;
     head->column = node ? node->column : 1;
     for (size_t i = 0; node && node->kind == YNODE_MAP && i < node->count; i++) {

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "sim/arena.h"
+#include "sim/suggest.h"
 #include "sim/text.h"
 #include "sim/unit.h"
 #include "sim/why.h"
@@ -124,6 +125,16 @@ int bind_refuse(struct binder *b, int err, const struct ynode *at, const char *f
     __attribute__((format(printf, 4, 5)));
 int bind_refuse_at(struct binder *b, int err, const struct bind_head *at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* "found 'x'; allowed: `what`". */
+int bind_expected(struct binder *b, const struct ynode *node, const char *what);
+
+/* "unknown key 'x' in `where`", with the names that are allowed there. */
+int bind_unknown_key(struct binder *b, const struct ynode *key, const char *where,
+                     suggest_names *name_at, const void *names);
+
+/* The document is not to blame. */
+int bind_out_of_memory(struct binder *b);
 
 /* Extends the path for what is read next; give the returned length to bind_leave. */
 size_t bind_enter(struct binder *b, const char *key);

@@ -26,8 +26,7 @@ static int check_profile_name(struct binder *b, const struct ynode *node, bool i
     int r;
 
     if (node->kind != YNODE_SCALAR)
-        return bind_refuse(b, EINVAL, node, "found %s; allowed: the name of a profile",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "the name of a profile");
     if (profile_find(&cfg->profiles, node->text) >= 0)
         return 0;
     suggest_add(&hint, node->text, profile_name_at, &cfg->profiles);

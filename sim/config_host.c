@@ -102,8 +102,7 @@ static int read_mode(struct binder *b, const struct ynode *node, void *member)
 
     if (n < 3 || n > 5 || strspn(node->text, "01234567") != n ||
         strtol(node->text, NULL, 8) > 07777)
-        return bind_refuse(b, EINVAL, node, "found %s; allowed: octal permissions like 0644",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "octal permissions like 0644");
     *mode = strtol(node->text, NULL, 8);
     return 0;
 }

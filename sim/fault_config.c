@@ -13,8 +13,7 @@ static int read_fault(struct binder *b, const struct ynode *node, void *member)
     int r;
 
     if (node->kind != YNODE_SCALAR)
-        return bind_refuse(b, EINVAL, node, "found %s; allowed: a fault like 'xid 79'",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "a fault like 'xid 79'");
     r = fault_parse(node->text, member, &inner);
     if (r < 0)
         bind_refuse(b, -r, node, "%s", why_text(&inner));

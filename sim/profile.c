@@ -51,11 +51,10 @@ static int read_pins(struct binder *b, const struct ynode *node, void *member)
     struct signal_spec *pins;
 
     if (node->kind != YNODE_MAP)
-        return bind_refuse(b, EINVAL, node, "found %s; allowed: a mapping of metrics to values",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "a mapping of metrics to values");
     pins = arena_alloc(b->arena, node->count * sizeof(*pins));
     if (!pins)
-        return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+        return bind_out_of_memory(b);
     for (size_t i = 0; i < node->count; i++) {
         int r = read_pin(b, node->keys[i], node->items[i], &pins[i]);
 

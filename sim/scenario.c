@@ -27,8 +27,7 @@ static int read_lines(struct binder *b, const struct ynode *node, void *member)
     size_t n = node->kind == YNODE_SCALAR ? strlen(node->text) : 0;
 
     if (node->kind != YNODE_SCALAR)
-        return bind_refuse(b, EINVAL, node, "found %s; allowed: a text",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "a text");
     while (n && node->text[n - 1] == '\n')
         n--;
     if (n >= SCENARIO_TEXT)
@@ -167,12 +166,10 @@ static int read_settings(struct binder *b, const struct ynode *node, void *membe
     struct scenario_setting *list;
 
     if (node->kind != YNODE_MAP)
-        return bind_refuse(b, EINVAL, node,
-                           "found %s; allowed: a mapping like {utilization_gpu_percent: 80}",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "a mapping like {utilization_gpu_percent: 80}");
     list = arena_alloc(b->arena, node->count * sizeof(*list));
     if (!list)
-        return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+        return bind_out_of_memory(b);
     for (size_t i = 0; i < node->count; i++) {
         int r = read_setting(b, node->keys[i], node->items[i], &list[i]);
 

@@ -152,8 +152,7 @@ static int read_value(struct binder *b, const struct ynode *node, enum unit unit
     int r;
 
     if (node->kind != YNODE_SCALAR || ynode_is_null(node))
-        return bind_refuse(b, EINVAL, node, "found %s; allowed: a value",
-                           ynode_describe(b->arena, node));
+        return bind_expected(b, node, "a value");
     percent = is_share(unit, node->text);
     f = range_of(percent ? UNIT_PERCENT : unit, type);
     r = bind_read_value(b, &f, node, &stored);
@@ -207,18 +206,6 @@ static const char *rival_of(const struct kind *k, const struct param *p)
     while (q == p || q->slot != p->slot)
         q++;
     return q->name;
-}
-
-static int unknown_param(struct binder *b, const struct kind *k, const struct ynode *key)
-{
-    struct text hint = TEXT_INIT;
-    int r;
-
-    suggest_add(&hint, key->text, param_name, k->params);
-    r = bind_refuse(b, EINVAL, key, "unknown key %s in %s%s", ynode_describe(b->arena, key),
-                    k->name, text_str(&hint));
-    text_release(&hint);
-    return r;
 }
 
 /* What would make a function pointless or jump. */
@@ -276,7 +263,7 @@ static int read_function(struct binder *b, const struct ynode *node, enum unit u
         int r;
 
         if (!p)
-            return unknown_param(b, k, node->keys[i]);
+            return bind_unknown_key(b, node->keys[i], k->name, param_name, k->params);
         path = bind_enter(b, p->name);
         if (!isnan(s->p[p->slot]))
             return bind_refuse(b, EINVAL, node->keys[i],
@@ -341,7 +328,7 @@ static int read_phase(struct binder *b, const struct timeline_phase *from, enum 
     int r;
 
     if (!inner)
-        return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+        return bind_out_of_memory(b);
     r = signal_read(b, from->value, unit, target, inner);
     if (r == 0 && inner->signal.kind == SIGNAL_TIMELINE)
         r = bind_refuse(b, EINVAL, from->value, "a timeline inside a timeline is not allowed");
@@ -365,7 +352,7 @@ static int read_timeline(struct binder *b, const struct ynode *node, enum unit u
     from = t.phases.items;
     to = arena_alloc(b->arena, t.phases.count * sizeof(*to));
     if (!to)
-        return why_set(b->why, ENOMEM, "%s: out of memory", b->file);
+        return bind_out_of_memory(b);
     for (size_t i = 0; i < t.phases.count; i++) {
         size_t path = bind_enter(b, "phases");
 

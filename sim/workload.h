@@ -115,6 +115,10 @@ void workload_spec_init(void *spec);
 int workload_parse(struct workload_spec *spec, const char *source, const char *text,
                    struct arena *arena, struct why *why);
 
+/* How its activity, memory and limits are read and printed: workload_activity.c, workload_limits.c. */
+extern const struct bind_custom workload_activity_custom, workload_memory_custom,
+    workload_limits_custom;
+
 /* Append an activity (of struct phase_spec), or limits, in one line of flow style that reads back. */
 void workload_activity_print(struct text *out, const struct bind_list *activity);
 void workload_limits_print(struct text *out, const struct bind_list *limits);

@@ -18,6 +18,7 @@
 #include "exporter/pairs.h"
 #include "exporter/stage.h"
 #include "fusefs/log.h"
+#include "fusefs/realtime.h"
 #include "sim/why.h"
 
 enum {
@@ -62,14 +63,6 @@ struct push {
     int64_t retry_ns; /* 0: the last one was sent */
 };
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-
-    clock_gettime(clock, &now);
-    return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 /* --- collecting ------------------------------------------------------------------------------ */
 
 static int encode(void *context, const struct view *view, const struct family_set *set)
@@ -77,7 +70,7 @@ static int encode(void *context, const struct view *view, const struct family_se
     const struct push *p = ((void **)context)[0];
     struct text *out = ((void **)context)[1];
     struct otlp_frame frame = { p->attributes, p->attribute_count, p->start_ns,
-                                (uint64_t)clock_ns(CLOCK_REALTIME) };
+                                (uint64_t)real_ns(CLOCK_REALTIME) };
 
     (void)view;
     otlp_encode(out, set, &frame);
@@ -138,14 +131,14 @@ static void wait_until(struct push *p, int64_t then_ns)
 static void *collector_main(void *context)
 {
     struct push *p = context;
-    int64_t next = clock_ns(CLOCK_MONOTONIC);
+    int64_t next = real_ns(CLOCK_MONOTONIC);
     bool stop = false;
 
     while (!stop) {
         int64_t now;
 
         collect(p);
-        now = clock_ns(CLOCK_MONOTONIC);
+        now = real_ns(CLOCK_MONOTONIC);
         while (next <= now)
             next += p->options.interval_ns;
         pthread_mutex_lock(&p->lock);
@@ -182,7 +175,7 @@ static int give_up(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl
 
     (void)a, (void)b, (void)c, (void)d;
     pthread_mutex_lock(&p->lock);
-    late = p->stop && clock_ns(CLOCK_MONOTONIC) > p->stop_by_ns;
+    late = p->stop && real_ns(CLOCK_MONOTONIC) > p->stop_by_ns;
     pthread_mutex_unlock(&p->lock);
     return late;
 }
@@ -262,7 +255,7 @@ static bool wait_to_retry(struct push *p, int64_t after_ns)
     if (after_ns < p->retry_ns)
         after_ns = p->retry_ns;
     pthread_mutex_lock(&p->lock);
-    wait_until(p, clock_ns(CLOCK_MONOTONIC) + after_ns);
+    wait_until(p, real_ns(CLOCK_MONOTONIC) + after_ns);
     stop = p->stop;
     pthread_mutex_unlock(&p->lock);
     return !stop;
@@ -496,7 +489,7 @@ int push_start(struct push *p, struct stage *stage, struct why *why)
     int r;
 
     p->stage = stage;
-    p->start_ns = (uint64_t)clock_ns(CLOCK_REALTIME);
+    p->start_ns = (uint64_t)real_ns(CLOCK_REALTIME);
     r = make_curl(p, why);
     if (r == 0)
         r = start_threads(p, why);
@@ -512,7 +505,7 @@ void push_stop(struct push *p, int64_t grace_ns)
         return;
     pthread_mutex_lock(&p->lock);
     p->stop = true;
-    p->stop_by_ns = clock_ns(CLOCK_MONOTONIC) + grace_ns;
+    p->stop_by_ns = real_ns(CLOCK_MONOTONIC) + grace_ns;
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
     pthread_join(p->collector, NULL);

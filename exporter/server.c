@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "exporter/web_config.h"
+#include "fusefs/realtime.h"
 #include "sim/unit.h"
 #include "sim/why.h"
 
@@ -57,10 +58,7 @@ struct server {
 
 static int64_t now_ns(void)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+    return real_ns(CLOCK_MONOTONIC_COARSE);
 }
 
 /* --- connections ----------------------------------------------------------------------------- */

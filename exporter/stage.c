@@ -9,14 +9,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "exporter/counters_file.h"
 #include "exporter/gzip.h"
 #include "exporter/page_json.h"
+#include "exporter/render.h"
 #include "exporter/sources.h"
 #include "fusefs/log.h"
-#include "exporter/render.h"
+#include "fusefs/realtime.h"
 #include "sim/why.h"
 
 /* Each format as a row: what it is called in HTTP, and who writes it, from the families or from the view. */
@@ -39,14 +39,6 @@ struct stage {
     struct counters_file *counters;                 /* NULL: the identity lists its families */
     struct page *pages[PAGE_FORMATS][PAGE_CODINGS]; /* of all of them; made when asked for */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 /* --- pages ----------------------------------------------------------------------------------- */
 
@@ -266,7 +258,7 @@ static int no_source(const struct stage *s, int err, struct why *why)
 /* The same for all mounts. One that does not answer is left out, unless none does. */
 static int refresh(struct stage *s, struct why *why)
 {
-    int64_t now = now_ns();
+    int64_t now = real_ns(CLOCK_MONOTONIC);
     size_t good = 0;
     int r = 0, err = 0;
 
@@ -319,7 +311,7 @@ static struct view part_of(const struct view *all, int node)
 static int collect_node(struct stage *s, struct source *source, int node, struct view *part,
                         struct why *why)
 {
-    int64_t now = now_ns();
+    int64_t now = real_ns(CLOCK_MONOTONIC);
     struct view_stamp stamp;
     const struct view *view;
     int r;
@@ -350,7 +342,7 @@ static int make_node_page(struct stage *s, const char *name, enum page_format fo
     struct page *plain;
     int node, r;
 
-    reload_counters(s, now_ns());
+    reload_counters(s, real_ns(CLOCK_MONOTONIC));
     r = find_node(s, name, &source, &node, why);
     if (r == 0)
         r = collect_node(s, source, node, &view, why);

@@ -60,11 +60,18 @@ static void refuse_write(fuse_req_t req, fuse_ino_t ino, int err, const char *se
     ops_answer(req, d, err);
 }
 
+static void hand_over(fuse_req_t req, enum command_kind kind, fuse_ino_t ino, const char *text,
+                      size_t length)
+{
+    struct command *c = command_new(req, kind, ino, text, length);
+
+    if (c)
+        daemon_command(daemon_of(req), c);
+}
+
 void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
               struct fuse_file_info *fi)
 {
-    struct command *c;
-
     (void)off; /* as in sysfs: every write is a command, wherever it is meant to go */
     (void)fi;
     if (size > COMMAND_MAX) {
@@ -75,48 +82,40 @@ void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_
         refuse_write(req, ino, EINVAL, "a command is text and holds no zero bytes");
         return;
     }
-    c = command_new(req, COMMAND_WRITE, ino, buf, size);
-    if (c)
-        daemon_command(daemon_of(req), c);
+    hand_over(req, COMMAND_WRITE, ino, buf, size);
+}
+
+/* Whether the directory holds workloads; answers if not. */
+static bool is_for_workloads(fuse_req_t req, fuse_ino_t parent)
+{
+    struct daemon *d = daemon_of(req);
+    struct place p;
+    bool holds;
+
+    if (!ops_look(req, d, parent, &p))
+        return false;
+    holds = tree_holds_workloads(&p);
+    if (holds)
+        pthread_mutex_unlock(&d->lock);
+    else
+        ops_answer(req, d, EPERM);
+    return holds;
 }
 
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-    struct daemon *d = daemon_of(req);
-    struct command *c;
-    struct place p;
-
     (void)mode;
-    if (!ops_look(req, d, parent, &p))
+    if (!is_for_workloads(req, parent))
         return;
-    if (!tree_holds_workloads(&p)) {
-        ops_answer(req, d, EPERM);
-        return;
-    }
-    pthread_mutex_unlock(&d->lock);
     if (strlen(name) > NAME_MAX_WORKLOAD) {
         fuse_reply_err(req, ENAMETOOLONG);
         return;
     }
-    c = command_new(req, COMMAND_MKDIR, parent, name, strlen(name));
-    if (c)
-        daemon_command(d, c);
+    hand_over(req, COMMAND_MKDIR, parent, name, strlen(name));
 }
 
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-    struct daemon *d = daemon_of(req);
-    struct command *c;
-    struct place p;
-
-    if (!ops_look(req, d, parent, &p))
-        return;
-    if (!tree_holds_workloads(&p)) {
-        ops_answer(req, d, EPERM);
-        return;
-    }
-    pthread_mutex_unlock(&d->lock);
-    c = command_new(req, COMMAND_RMDIR, parent, name, strlen(name));
-    if (c)
-        daemon_command(d, c);
+    if (is_for_workloads(req, parent))
+        hand_over(req, COMMAND_RMDIR, parent, name, strlen(name));
 }

@@ -7,7 +7,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,20 +32,6 @@ void daemon_remember(struct daemon *d, const struct place *p, const char *senten
         errors_set(d->host.errors, ERRORS_NODE, 0, sentence);
 }
 
-/* The text without surrounding white space, in place. */
-static char *trimmed(char *text)
-{
-    size_t n;
-
-    while (isspace((unsigned char)*text))
-        text++;
-    n = strlen(text);
-    while (n && isspace((unsigned char)text[n - 1]))
-        n--;
-    text[n] = '\0';
-    return text;
-}
-
 static int apply_write(struct daemon *d, struct command *c, struct place *p, struct why *why)
 {
     if (p->directory)
@@ -56,7 +41,7 @@ static int apply_write(struct daemon *d, struct command *c, struct place *p, str
     if (!p->cx.def->store)
         return -EPERM;
     p->cx.sim = d->sim;
-    return p->cx.def->store(&p->cx, trimmed(c->text), why);
+    return p->cx.def->store(&p->cx, parse_trimmed(c->text), why);
 }
 
 static int apply_mkdir(struct daemon *d, struct command *c, struct why *why)

@@ -206,7 +206,7 @@ static int set_profiles(struct config *cfg, const char *text, struct why *why)
         if (count == CONFIG_GPUS_MAX || singles == CONFIG_GPUS_MAX)
             return why_set(why, E2BIG, "environment: GPU_PROFILES: has more than %d profiles",
                            CONFIG_GPUS_MAX);
-        parse_trim(entry, entry, strlen(entry) + 1);
+        entry = parse_trimmed(entry);
         if (strchr(entry, ':')) {
             single[singles++] = entry;
             continue;

@@ -420,15 +420,31 @@ void print_real(struct text *out, double value)
     }
 }
 
+/* Where the text begins and how long it is, without surrounding white space. */
+static const char *trim(const char *text, size_t *length)
+{
+    while (isspace((unsigned char)*text))
+        text++;
+    *length = strlen(text);
+    while (*length && isspace((unsigned char)text[*length - 1]))
+        (*length)--;
+    return text;
+}
+
+char *parse_trimmed(char *text)
+{
+    size_t n;
+    char *begin = text + (trim(text, &n) - text);
+
+    begin[n] = '\0';
+    return begin;
+}
+
 int parse_trim(const char *text, char *buf, unsigned long size)
 {
     size_t n;
 
-    while (isspace((unsigned char)*text))
-        text++;
-    n = strlen(text);
-    while (n && isspace((unsigned char)text[n - 1]))
-        n--;
+    text = trim(text, &n);
     if (n >= size)
         return -E2BIG;
     memmove(buf, text, n);

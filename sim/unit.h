@@ -82,6 +82,9 @@ int parse_real(const char *text, double *value);
 /* Appends the shortest decimal that parse_real reads back as the same number. */
 void print_real(struct text *out, double value);
 
+/* `text` without surrounding white space, in place. */
+char *parse_trimmed(char *text);
+
 /* Copies `text` without surrounding white space into buf (which may be text); -E2BIG when it does not fit. */
 int parse_trim(const char *text, char *buf, unsigned long size);
 

@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -101,12 +100,8 @@ static int read_part(struct binder *b, const struct ynode *node, const struct bi
 {
     struct ynode part = *node;
 
-    while (isspace((unsigned char)*text))
-        text++;
-    for (char *end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);)
-        *--end = '\0';
-    part.text = text;
-    if (!*text)
+    part.text = parse_trimmed(text);
+    if (!*part.text)
         return bind_refuse(b, EINVAL, node,
                            "has an empty part; allowed: utilization[:fluctuation[:time]], for "
                            "example 80:10:30s,0:0:10s");

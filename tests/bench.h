@@ -11,14 +11,12 @@
 
 #include <stdint.h>
 #include <stdio.h>
-#include <time.h>
+
+#include "fusefs/realtime.h"
 
 static inline int64_t bench_now_ns(void)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+    return real_ns(CLOCK_MONOTONIC);
 }
 
 static inline void bench_heading(const char *subject)

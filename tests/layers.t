@@ -6,9 +6,9 @@
 #                randomness but its own streams
 #     fusefs/    its own and sim's; reader.[ch], the outside view, knows no state of sim
 #     mocknvml/  its own, fusefs/reader.h and the metric registry: sim/metric.h, sim/unit.h
-#     exporter/  the same, the log, and sim's tools: texts, arenas, sentences, YAML and its tables
+#     exporter/  the same, the log, the real clock, and sim's tools: texts, arenas, sentences, YAML and its tables
 #     mocknvml/smi/  nvidia-smi: its own, mocknvml/nvml.h and hold.h, nothing of the library behind it
-#     k8s/       fusefs/reader.h, the log, the registry, and sim's tools: texts, arenas, sentences
+#     k8s/       fusefs/reader.h, the log, the real clock, the registry, and sim's tools: texts, arenas, sentences
 #     k8s/pods/, k8s/labels/  the programs: each its own and k8s/common, which knows neither. libcurl is for
 #                k8s/common/http.c alone, JSON for k8s/labels/node.c
 #     tests/     anything; nobody includes tests
@@ -93,7 +93,7 @@ rule_reader() {
 rule_outside() {
     local tools='sim/(arena|bind|library|schemas|suggest|text|why|yaml)[.]h'
     includes $(sources mocknvml) | unless "mocknvml/.*|fusefs/reader[.]h|$registry|<.*>"
-    includes $(sources exporter) | unless "exporter/.*|fusefs/(reader|log)[.]h|$registry|$tools|<.*>"
+    includes $(sources exporter) | unless "exporter/.*|fusefs/(reader|log|realtime)[.]h|$registry|$tools|<.*>"
 }
 
 rule_smi() {
@@ -101,7 +101,7 @@ rule_smi() {
 }
 
 rule_k8s() {
-    includes $(sources k8s) | unless "k8s/.*|fusefs/(reader|log)[.]h|$registry|sim/(arena|text|why)[.]h|<.*>"
+    includes $(sources k8s) | unless "k8s/.*|fusefs/(reader|log|realtime)[.]h|$registry|sim/(arena|text|why)[.]h|<.*>"
     includes $(sources k8s/common) | unless "k8s/common/.*|fusefs/.*|sim/.*|<.*>"
     includes $(sources k8s/pods) | unless "k8s/(common|pods)/.*|fusefs/.*|sim/.*|<.*>"
     includes $(sources k8s/labels) | unless "k8s/(common|labels)/.*|fusefs/.*|sim/.*|<.*>"
@@ -197,14 +197,17 @@ allowed reader   fusefs/reader.h '#include "sim/metric.h"'
 caught  outside  mocknvml/a.c '#include "sim/world.h"'
 caught  outside  mocknvml/a.c '#include <sim/world.h>'
 caught  outside  mocknvml/a.c '#include "fusefs/node.h"'
+caught  outside  mocknvml/a.c '#include "fusefs/realtime.h"'
 caught  outside  mocknvml/a.c '#include "exporter/http.h"'
 caught  outside  exporter/a.c '#include "../sim/gpu.h"'
 allowed outside  exporter/a.c '#include "fusefs/reader.h"'
+allowed outside  exporter/a.c '#include "fusefs/realtime.h"'
 allowed outside  mocknvml/a.c '#include "sim/metric.h"'
 allowed outside  mocknvml/a.c '#include "nvml.h"'
 caught  k8s      k8s/a.c      '#include "sim/world.h"'
 caught  k8s      k8s/a.c      '#include "fusefs/node.h"'
 allowed k8s      k8s/a.c      '#include "fusefs/reader.h"'
+allowed k8s      k8s/a.c      '#include "fusefs/realtime.h"'
 allowed k8s      k8s/a.c      '#include "sim/text.h"'
 caught  k8s      k8s/common/a.c '#include "k8s/pods/plan.h"'
 caught  k8s      k8s/pods/a.c '#include "k8s/labels/plan.h"'

@@ -30,6 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fusefs/realtime.h"
 #include "tests/tap.h"
 
 enum { WAIT_MS = 30000, MOUNTED_SECONDS = 300, CHILDREN_MAX = 64 };
@@ -47,10 +48,7 @@ static struct mounted {
 
 static inline int64_t now_ms(void)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return real_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 static inline void pause_ms(int ms)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "fusefs/reader.h"
+#include "fusefs/realtime.h"
 #include "sim/text.h"
 #include "sim/unit.h"
 #include "sim/why.h"
@@ -63,10 +64,8 @@ static void serve(const char *config, const char *root, const char *schemas, pid
 static int wait_until_ready(struct private_mount *m, struct why *why)
 {
     struct reader *reader;
-    struct timespec end, now;
+    int64_t end = real_ns(CLOCK_MONOTONIC) + READY_SECONDS * NS_PER_S;
 
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += READY_SECONDS;
     do {
         if (waitpid(m->daemon, NULL, WNOHANG) == m->daemon) {
             m->daemon = 0;
@@ -77,8 +76,7 @@ static int wait_until_ready(struct private_mount *m, struct why *why)
             return 0;
         }
         nanosleep(&(struct timespec){ .tv_nsec = READY_PAUSE_NS }, NULL);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-    } while (now.tv_sec < end.tv_sec);
+    } while (real_ns(CLOCK_MONOTONIC) < end);
     return why_set(why, ETIMEDOUT, "a private mount did not come up in %d s", READY_SECONDS);
 }
 

@@ -9,18 +9,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "fusefs/realtime.h"
 #include "sim/unit.h"
-
-int64_t now_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 int signals_open(struct signals *s)
 {
@@ -74,7 +66,7 @@ bool signals_interrupted(void *signals)
 bool signals_wait(struct signals *s, int64_t until_ns, int fd)
 {
     struct pollfd fds[] = { { .fd = s->fd, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
-    int64_t wait_ns = until_ns - now_ns();
+    int64_t wait_ns = until_ns - real_ns(CLOCK_MONOTONIC);
 
     if (s->ending || wait_ns <= 0)
         return false;

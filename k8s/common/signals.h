@@ -33,7 +33,4 @@ bool signals_interrupted(void *signals);
  */
 bool signals_wait(struct signals *s, int64_t until_ns, int fd);
 
-/* Monotonic. */
-int64_t now_ns(void);
-
 #endif

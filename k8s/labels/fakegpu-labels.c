@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fusefs/realtime.h"
 #include "k8s/common/mount.h"
 #include "k8s/common/signals.h"
 #include "k8s/labels/keeper.h"
@@ -53,7 +54,7 @@ static int64_t pause_ns(struct program *p, int result)
 /* Returns whether a signal asks for a look at everything. */
 static bool wait_for_next(struct program *p, int64_t pause)
 {
-    int64_t end = now_ns() + pause;
+    int64_t end = real_ns(CLOCK_MONOTONIC) + pause;
 
     while (signals_wait(&p->signals, end, -1))
         if (signals_take(&p->signals))

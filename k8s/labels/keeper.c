@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fusefs/realtime.h"
 #include "k8s/common/mount.h"
-#include "k8s/common/signals.h"
 
 #define LABELS_FILE "k8s/labels"
 
@@ -127,14 +127,14 @@ static int settle(struct keeper *k, const struct label_list *wanted, struct aren
 static bool is_set(const struct keeper *k, const struct text *labels)
 {
     return k->set.length && !strcmp(text_str(&k->set), text_str(labels)) &&
-           now_ns() - k->set_ns < k->o->resync_ns;
+           real_ns(CLOCK_MONOTONIC) - k->set_ns < k->o->resync_ns;
 }
 
 static void remember(struct keeper *k, const struct text *labels)
 {
     text_cut(&k->set, 0);
     text_add(&k->set, text_str(labels));
-    k->set_ns = now_ns();
+    k->set_ns = real_ns(CLOCK_MONOTONIC);
 }
 
 int keeper_look(struct keeper *k, bool anew)

@@ -14,6 +14,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "fusefs/realtime.h"
 #include "k8s/common/signals.h"
 #include "k8s/pods/mirror.h"
 #include "sim/unit.h"
@@ -70,7 +71,7 @@ static void wait_for_next(struct program *p, bool missing)
 
     if (missing && wait_ns > retry_ns)
         wait_ns = retry_ns;
-    end = now_ns() + wait_ns;
+    end = real_ns(CLOCK_MONOTONIC) + wait_ns;
     watch_socket(p);
     while (signals_wait(&p->signals, end, p->watch))
         if (signals_take(&p->signals) || take_events(p))

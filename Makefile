@@ -366,7 +366,7 @@ check-clients: $(call with_apt,deps-clients) ## run other people's unmodified pr
 	$(SUBMAKE) run-clients
 
 .PHONY: run-clients
-run-clients: all $(CLIENTS_READY)
+run-clients: all $(CLIENTS_READY) $(if $(call is_picked,tests/clients/cdi.t),$(IMAGE)/index.json)
 	@BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' CLIENTS='$(abspath $(BUILD))/clients' \
 	    $(PROVE) $(PROVE_FLAGS) --exec 'timeout -k 10 $(TEST_SECONDS)' \
 	    $(foreach t,$(CLIENT_TESTS),$(if $(call is_picked,$(t)),$(t)))
@@ -460,7 +460,7 @@ BUILD_PKGS := gcc libc6-dev make pkg-config|pkgconf libyaml-dev libfuse3-dev fus
 TEST_PKGS  := perl libxml2-utils python3 python3-yaml python3-jsonschema busybox-static runc|crun util-linux procps \
               groff-base zsh fish patch curl openssl prometheus python3-prometheus-client \
               python3-protobuf protobuf-compiler python3-grpcio
-CLIENT_PKGS := python3-venv tmux libncursesw6 pciutils
+CLIENT_PKGS := python3-venv tmux libncursesw6 pciutils podman
 BENCH_PKGS := curl wrk nginx-light|nginx
 DEV_PKGS   := clang|clang-14 libclang-rt-dev|libclang-rt-14-dev|libclang-common-14-dev \
               clang-format-14|clang-format chromium chromium-driver python3-selenium

@@ -13,11 +13,15 @@ cat <<'EOF'
 
     LD_LIBRARY_PATH=/usr/local/lib/fakegpufs nvtop
 
-- **Which mount**: `FAKEGPUFS_ROOT`, else the mount that the library itself was loaded from, else `/run/fakegpufs`.
+- **Which mount**: `FAKEGPUFS_ROOT`, else the mount that the library itself was loaded from, else `/run/fakegpufs`, or
+  `/run/fakegpufs/driver` where only that is one.
 - **Which GPUs**: `NVIDIA_VISIBLE_DEVICES`: `all`, `none`, `void`, or a list of GPUs (`2`, `GPU-5af2…`) and MIG devices (`2:1` for
   MIG device 1 of GPU 2, `MIG-7c11…`, `MIG-GPU-5af2…/1/0` by GPU, GPU instance and compute instance). UUIDs may be cut short, to
   8 characters or more. What is named is numbered anew; of a GPU of which only MIG devices are named only those are there. The
   list is read by the first init.
+- **Which GPUs in a container**: `void`, which CDI specifications set, means those whose device nodes are in `/dev`, and MIG devices
+  whose capabilities are in `/dev/nvidia-caps`, as for a real driver. The same goes without the variable where `/dev` has nodes
+  of GPUs and there is no `/proc/driver/nvidia`; otherwise it is all GPUs.
 - **Setters** write the GPU's control files: what they set lasts and every other process sees it. Who may,
   the files' permissions say (`NVML_ERROR_NO_PERMISSION`).
 - **Threads and forks**: any number of threads, which do not wait for each other to read. A child process goes on with its
@@ -81,7 +85,8 @@ program where these are the mount's, and changes nothing for others.
     sudo fakegpufs exec --mount $root -- gpu-feature-discovery --oneshot --use-node-feature-api=false --output-file labels
 
     # a CDI specification: containers get the mount's device nodes and library
-    sudo fakegpufs exec --mount $root -- nvidia-ctk cdi generate --driver-root $root --output nvidia.yaml
+    sudo fakegpufs exec --mount $root -- nvidia-ctk cdi generate --driver-root $root --output /etc/cdi/nvidia.yaml
+    podman run --device nvidia.com/gpu=0 -v $root:/run/fakegpufs debian:12 nvidia-smi
 
     # the device plugin, beside a kubelet
     sudo fakegpufs exec --mount $root -- nvidia-device-plugin --driver-root-ctr-path $root \
@@ -93,7 +98,8 @@ program where these are the mount's, and changes nothing for others.
 The plugin opens the library in its driver root; without `--driver-root-ctr-path` it is the one that `LD_LIBRARY_PATH`
 leads to, which `fakegpufs exec` sets. Without `fakegpufs exec` all of this works as well, with `LD_LIBRARY_PATH` for the
 discovery, but there are no NUMA nodes and no MIG devices, and the plugin hands out the nodes of GPUs only. Device nodes
-of mode `null` (`fakegpufs mount --dev null`) can be opened in a container.
+of mode `null` (`fakegpufs mount --dev null`) can be opened in a container. [`fakegpufs cdi`](kubernetes.md#container-engines) makes
+a specification that needs neither NVIDIA's programs nor the volume.
 
 ## Functions
 

@@ -1,7 +1,7 @@
 /*
  * Devices: the handles that are given out, and which GPUs this process may see.
  *
- * NVIDIA_VISIBLE_DEVICES, as it was at the first init: all, none, void, or words with commas between them:
+ * NVIDIA_VISIBLE_DEVICES, as it was at the first init: all, none, or words with commas between them:
  *
  *     2             GPU 2                       2:1          MIG device 1 of GPU 2
  *     GPU-5af2…     the GPU of that UUID        MIG-7c11…    the MIG device of that UUID
@@ -10,12 +10,19 @@
  * UUIDs may be cut short. GPUs are numbered anew; of a GPU of which only MIG devices are named only those are
  * there.
  *
+ * void, which CDI specifications set, names nothing: it leaves the choice to the device nodes that the container was
+ * given. There are then the GPUs and MIG devices whose nodes are in /dev, as for a real driver. So it is without the
+ * variable, too, for what an engine starts later on in such a container.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mocknvml/lock.h"
 #include "mocknvml/mig.h"
@@ -106,7 +113,100 @@ static bool list_names_part(const char *list, struct reader *reader, int index, 
     return false;
 }
 
+/* --- what has a device node ------------------------------------------------------------------- */
+
+static bool list_is_void(const char *list)
+{
+    return list && !strcmp(list, "void");
+}
+
+static bool node_is_there(const char *name, int number)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/dev/%s%d", name, number);
+    return access(path, F_OK) == 0;
+}
+
+/* The minor number of the GPU's node, or -1. */
+static int gpu_minor(struct reader *reader, int index)
+{
+    char file[64], text[16];
+    int minor;
+
+    snprintf(file, sizeof(file), "gpus/%d/identity/minor_number", index);
+    if (reader_text(reader, file, text, sizeof(text)) < 0 || sscanf(text, "%d", &minor) != 1)
+        return -1;
+    return minor;
+}
+
+static bool gpu_has_node(struct reader *reader, int index)
+{
+    int minor = gpu_minor(reader, index);
+
+    return minor >= 0 && node_is_there("nvidia", minor);
+}
+
+/* Whether the capability that `part` of a GPU's mig/ is opened with has its node. */
+static bool capability_has_node(struct reader *reader, int gpu, const char *part)
+{
+    static const char label[] = "DeviceFileMinor: ";
+    char file[128], text[128];
+    int minor;
+
+    snprintf(file, sizeof(file), "proc/driver/nvidia/capabilities/gpu%d/mig/%s/access", gpu, part);
+    if (reader_text(reader, file, text, sizeof(text)) < 0 ||
+        strncmp(text, label, sizeof(label) - 1) ||
+        sscanf(text + sizeof(label) - 1, "%d", &minor) != 1)
+        return false;
+    return node_is_there("nvidia-caps/nvidia-cap", minor);
+}
+
+static bool mig_has_node(struct reader *reader, int index, const struct mig_name *m)
+{
+    char gi[16], ci[32];
+    int minor = gpu_minor(reader, index);
+
+    snprintf(gi, sizeof(gi), "gi%d", m->gi);
+    snprintf(ci, sizeof(ci), "gi%d/ci%d", m->gi, m->ci);
+    return minor >= 0 && capability_has_node(reader, minor, gi) &&
+           capability_has_node(reader, minor, ci);
+}
+
+/*
+ * Whether this is a container that was given GPUs as device nodes: it has some, and no driver of the kernel, or of
+ * `fakegpufs exec`, that they could be of.
+ */
+static bool nodes_decide(void)
+{
+    DIR *dir = access("/proc/driver/nvidia", F_OK) == 0 ? NULL : opendir("/dev");
+    struct dirent *entry;
+    bool found = false;
+
+    while (dir && !found && (entry = readdir(dir)))
+        found = !strncmp(entry->d_name, "nvidia", 6) && isdigit((unsigned char)entry->d_name[6]);
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
 /* --- listing --------------------------------------------------------------------------------- */
+
+const char *listing_wanted(void)
+{
+    const char *said = getenv("NVIDIA_VISIBLE_DEVICES");
+
+    if (said && *said)
+        return said;
+    return nodes_decide() ? "void" : NULL;
+}
+
+static bool is_visible(struct reader *reader, const char *list, int index, const char *uuid)
+{
+    if (list_is_void(list))
+        return gpu_has_node(reader, index);
+    return !list || list_names_gpu(list, index, uuid) || list_names_part(list, reader, index, uuid);
+}
 
 int listing_read(struct listing *listing, struct reader *reader, const char *list)
 {
@@ -122,8 +222,7 @@ int listing_read(struct listing *listing, struct reader *reader, const char *lis
         struct listed *item = &listing->items[listing->count];
 
         result = reader_gpu(reader, i, &gpu);
-        if (result < 0 || (list && !list_names_gpu(list, i, gpu.uuid) &&
-                           !list_names_part(list, reader, i, gpu.uuid)))
+        if (result < 0 || !is_visible(reader, list, i, gpu.uuid))
             continue;
         item->index = i;
         memcpy(item->uuid, gpu.uuid, sizeof(item->uuid));
@@ -254,8 +353,13 @@ bool library_sees_mig(nvmlDevice_t parent, const struct mig_name *name)
     unsigned int place = lock_shared();
     const char *list = library.visible_list;
     int index = atomic_load(&parent->index);
-    bool seen = !list || list_names_gpu(list, index, parent->uuid) ||
-                list_names_mig(list, index, parent->uuid, name);
+    bool seen;
+
+    if (list_is_void(list))
+        seen = library.reader && mig_has_node(library.reader, index, name);
+    else
+        seen = !list || list_names_gpu(list, index, parent->uuid) ||
+               list_names_mig(list, index, parent->uuid, name);
 
     unlock_shared(place);
     return seen;

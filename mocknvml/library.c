@@ -1,7 +1,8 @@
 /*
  * Library: init and shutdown, and the mount between them. See library.h.
  *
- * Which mount: FAKEGPUFS_ROOT, else the mount this library was loaded from, else /run/fakegpufs.
+ * Which mount: FAKEGPUFS_ROOT, else the mount this library was loaded from, else /run/fakegpufs, or driver in it where
+ * that is a directory which containers share.
  *
  * A mount that went away and came back (its daemon was restarted, it was mounted again) is opened again
  * by whoever notices. A child after fork goes on with the parent's descriptors: they are read with pread only,
@@ -27,11 +28,18 @@ struct library_state library;
 
 /* --- the root -------------------------------------------------------------------------------- */
 
+static bool is_root(const char *root)
+{
+    char snapshot[PATH_MAX + 16];
+
+    snprintf(snapshot, sizeof(snapshot), "%s/snapshot", root);
+    return access(snapshot, R_OK) == 0;
+}
+
 /* <mount>/usr/lib64/libnvidia-ml.so.1 was loaded: that mount is meant. */
 static bool root_from_own_path(char *root, size_t size)
 {
     static const char place[] = "/usr/lib64/";
-    char snapshot[PATH_MAX];
     const char *found = NULL, *next;
     Dl_info info;
 
@@ -42,19 +50,18 @@ static bool root_from_own_path(char *root, size_t size)
     if (!found || found == info.dli_fname)
         return false;
     snprintf(root, size, "%.*s", (int)(found - info.dli_fname), info.dli_fname);
-    snprintf(snapshot, sizeof(snapshot), "%.*s/snapshot", (int)(found - info.dli_fname),
-             info.dli_fname);
-    return access(snapshot, R_OK) == 0;
+    return is_root(root);
 }
 
 static void find_root(char *root, size_t size)
 {
+    static const char usual[] = "/run/fakegpufs", shared[] = "/run/fakegpufs/driver";
     const char *said = getenv("FAKEGPUFS_ROOT");
 
     if (said && *said)
         snprintf(root, size, "%s", said);
     else if (!root_from_own_path(root, size))
-        snprintf(root, size, "/run/fakegpufs");
+        snprintf(root, size, "%s", !is_root(usual) && is_root(shared) ? shared : usual);
 }
 
 /* The device number of the mount that is at the root now; 0 when there is none. */
@@ -96,12 +103,12 @@ static struct reader *put_reader(struct reader *reader, dev_t device)
 /* The first init of several: everything that takes time is done before the state is touched. */
 static int first_init(void)
 {
-    const char *said = getenv("NVIDIA_VISIBLE_DEVICES");
-    char root[PATH_MAX], *list = said && *said ? strdup(said) : NULL;
+    const char *said = listing_wanted();
+    char root[PATH_MAX], *list = said ? strdup(said) : NULL;
     struct reader *reader = NULL;
     struct listing listing = { 0 };
     dev_t device;
-    int result = said && *said && !list ? -ENOMEM : 0;
+    int result = said && !list ? -ENOMEM : 0;
 
     find_root(root, sizeof(root));
     if (result == 0)

@@ -124,11 +124,11 @@ struct command {
 extern const struct command *const commands[]; /* NULL-terminated, in the order of the help */
 
 extern const struct command command_mount, command_umount, command_run, command_exec,
-    command_status, command_fault, command_profile, command_clock_show, command_clock_speed,
-    command_clock_pause, command_clock_resume, command_clock_step, command_config_check,
-    command_config_show, command_config_diff, command_config_schema, command_simulate,
-    command_models, command_metrics, command_paths, command_scenario, command_record,
-    command_replay, command_help;
+    command_status, command_cdi, command_fault, command_profile, command_clock_show,
+    command_clock_speed, command_clock_pause, command_clock_resume, command_clock_step,
+    command_config_check, command_config_show, command_config_diff, command_config_schema,
+    command_simulate, command_models, command_metrics, command_paths, command_scenario,
+    command_record, command_replay, command_help;
 
 /* Runs what the words behind the program's name ask for: the exit code. */
 int command_main(int argc, char **argv);

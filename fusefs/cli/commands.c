@@ -20,6 +20,7 @@ const struct command *const commands[] = {
     &command_run,
     &command_exec,
     &command_status,
+    &command_cdi,
     &command_fault,
     &command_profile,
     &command_clock_show,

@@ -118,8 +118,14 @@ static int add_visible(const struct client *c, struct candidates *all, struct wh
 {
     const char *visible = getenv("NVIDIA_VISIBLE_DEVICES");
 
-    if (visible && (!strcmp(visible, "none") || !strcmp(visible, "void")))
-        return why_set(why, ENODEV, "NVIDIA_VISIBLE_DEVICES is '%s': no GPU can be seen", visible);
+    if (visible && !strcmp(visible, "none"))
+        return why_set(why, ENODEV, "NVIDIA_VISIBLE_DEVICES is 'none': no GPU can be seen");
+    /* Set by CDI: what was given are device nodes. */
+    if (visible && !strcmp(visible, "void"))
+        return add_nodes(c, all, NODES_OF_GPUS) > 0
+                   ? 0
+                   : why_set(why, ENODEV,
+                             "NVIDIA_VISIBLE_DEVICES is 'void', and no GPU has a node in /dev");
     if (visible && *visible && strcmp(visible, "all"))
         return add_list(all, visible, why);
     if (visible && *visible) {

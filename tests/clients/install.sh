@@ -81,7 +81,7 @@ install_go() {
     for ours in go otlp; do
         (cd "$here/$ours" && go mod download) >"$out/log" 2>&1 || missing 'go cannot download what our programs need'
     done
-    go_build github.com/NVIDIA/nvidia-container-toolkit ./cmd/nvidia-ctk
+    go_build github.com/NVIDIA/nvidia-container-toolkit ./cmd/nvidia-ctk ./cmd/nvidia-cdi-hook
     go_build github.com/NVIDIA/k8s-device-plugin ./cmd/nvidia-device-plugin ./cmd/gpu-feature-discovery
     for ours in go otlp; do
         (cd "$here/$ours" && go build -ldflags "$flags" -o "$out/bin/" ./...) >"$out/log" 2>&1 ||

@@ -21,9 +21,13 @@ report=$(bounded "$PYTHON" - "$layout" <<'END'
 import gzip, hashlib, json, os, sys
 layout = sys.argv[1]
 seen = set()
+archived = []
 
 def wrong(text):
     print("wrong:", text)
+
+def path_of(d):
+    return "blobs/" + d["digest"].replace(":", "/")
 
 def blob(d):
     kind, digest = d["digest"].split(":")
@@ -50,10 +54,14 @@ for d in json.load(open(layout + "/index.json"))["manifests"]:
     name = d["annotations"]["org.opencontainers.image.ref.name"].split(":")[0]
     c = config["config"]
     print("image", name, c["User"], sum(map(len, layers)), *c["Entrypoint"])
+    archived.append({"Config": path_of(manifest["config"]), "Layers": [path_of(l) for l in manifest["layers"]],
+                     "RepoTags": [d["annotations"]["org.opencontainers.image.ref.name"]]})
+if json.load(open(layout + "/manifest.json")) != archived:
+    wrong("manifest.json, for docker load")
 left = set(os.listdir(layout + "/blobs/sha256")) - seen
 if left:
     wrong("blobs that nobody names: " + " ".join(left))
-print("left:", *sorted(set(os.listdir(layout)) - {"blobs", "index.json", "oci-layout"}))
+print("left:", *sorted(set(os.listdir(layout)) - {"blobs", "index.json", "manifest.json", "oci-layout"}))
 END
 )
 is "$(grep -c wrong: <<<"$report")" 0 'every blob is what its name and its user say' || diag "$report"

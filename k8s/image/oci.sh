@@ -2,8 +2,9 @@
 #
 # oci.sh ROOT LAYOUT VERSION: packs the layers that rootfs.sh made into images, as an OCI image layout.
 #
-# A layout is a directory that skopeo, podman, buildah, containerd and registries' tools read. Times in it are
-# SOURCE_DATE_EPOCH or 0, so the same files give the same digests.
+# A layout is a directory that skopeo, podman, buildah, containerd and registries' tools read. As a tar file it is also what
+# `docker load` takes: manifest.json is for engines that know their own archives only. Times in it are SOURCE_DATE_EPOCH
+# or 0, so the same files give the same digests.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -65,18 +66,21 @@ pack_layer() {
     layer_digest[$1]=$(keep "$tar.gz")
 }
 
-# pack_image NAME USER LAYERS COMMAND...: prints its descriptor for the index.
+# pack_image NAME USER LAYERS COMMAND...: prints its descriptor for the index; its row of manifest.json goes to `rows`.
 pack_image() {
-    local name=$1 user=$2 layers=() contents=() layer config manifest
+    local name=$1 user=$2 layers=() contents=() files=() layer config manifest
     for layer in ${3//,/ }; do
         layers+=("$(descriptor layer.v1.tar+gzip "${layer_digest[$layer]}")")
         contents+=("\"sha256:${layer_content[$layer]}\"")
+        files+=("blobs/sha256/${layer_digest[$layer]}")
     done
     shift 3
     printf '{"created":"%s","architecture":"%s","os":"linux","config":{"User":"%s","Env":["PATH=/usr/bin"],"Entrypoint":%s,"WorkingDir":"/","Labels":{"org.opencontainers.image.title":"%s","org.opencontainers.image.version":"%s","org.opencontainers.image.licenses":"Apache-2.0"}},"rootfs":{"type":"layers","diff_ids":[%s]},"history":[%s]}' \
         "$created" "$architecture" "$user:$user" "$(quoted "$@")" "$name" "$version" "$(joined "${contents[@]}")" \
         "$(joined "${contents[@]/*/{\"created\":\"$created\",\"created_by\":\"oci.sh\"\}}")" >"$layout/blob"
     config=$(keep "$layout/blob")
+    printf '{"Config":"blobs/sha256/%s","RepoTags":["%s:%s"],"Layers":%s}\n' "$config" "$name" "$version" \
+        "$(quoted "${files[@]}")" >>"$layout/rows"
     printf '{"schemaVersion":2,"mediaType":"%s.manifest.v1+json","config":%s,"layers":[%s]}' "$type" \
         "$(descriptor config.v1+json "$config")" "$(joined "${layers[@]}")" >"$layout/blob"
     manifest=$(keep "$layout/blob")
@@ -109,5 +113,8 @@ while read -r word name user layers command; do
     tell "$name" "$layers"
 done <"$here/images"
 echo '{"imageLayoutVersion":"1.0.0"}' >"$layout/oci-layout"
+mapfile -t rows <"$layout/rows"
+rm "$layout/rows"
+printf '[%s]\n' "$(joined "${rows[@]}")" >"$layout/manifest.json"
 printf '{"schemaVersion":2,"mediaType":"%s.index.v1+json","manifests":[%s]}\n' "$type" "$(joined "${manifests[@]}")" \
     >"$layout/index.json"

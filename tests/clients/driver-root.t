@@ -181,6 +181,13 @@ is "$(container_run "$dir/pod" "pod-$$-$((++serial))" 2>&1 | sed -n 's/^gpus\/.\
 cdi_pod pod "$nodes"
 is "$(container_run "$dir/pod" "pod-$$-$((++serial))" 2>&1)" \
     'nvidia-modeset nvidia-uvm nvidia-uvm-tools nvidia1 nvidia3 nvidiactl' 'it has the device nodes'
+# As the strategy cdi-cri alone has it.
+cp "$dir/allocated" "$dir/kept"
+grep '^cdi ' "$dir/kept" >"$dir/allocated"
+cdi_pod pod "[\"/usr/bin/nvidia-smi\", $list]"
+is "$(container_run "$dir/pod" "pod-$$-$((++serial))" 2>&1)" "$first"$'\n'"$second" \
+    'without NVIDIA_VISIBLE_DEVICES it sees them, too, by these nodes'
+cp "$dir/kept" "$dir/allocated"
 cdi_pod lasting '["/bin/busybox", "sleep", "100000"]'
 output=$dir/lasting.log container_start "$dir/lasting" "lasting-$$"
 # lasting_sees: what a pod sees that is there all the time.

@@ -100,6 +100,8 @@ find "$dir/stage" -exec touch -h {} +
 k8s/image/rootfs.sh "$dir/stage" "$dir/roots"
 k8s/image/oci.sh "$dir/roots" "$dir/layout" "$("$fakegpufs" --version | cut -d ' ' -f 2)" >/dev/null
 is "$(cat "$dir/layout/index.json")" "$(cat "$layout/index.json")" 'and made again elsewhere, at another time'
+is "$(grep -aohE '[[:print:]]*[.]pb-c[.]c' "$roots"/*/usr/bin/* | sort -u)" "exporter/otlp.pb-c.c
+k8s/pods/podresources.pb-c.c" 'no program says where it was built'
 SOURCE_DATE_EPOCH=1700000000 k8s/image/oci.sh "$dir/roots" "$dir/layout" 1 >/dev/null
 is "$(tar -tzvf "$(ls -S "$dir/layout/blobs/sha256/"* | head -n 1)" --utc | awk '{ print $4 }' | sort -u)" 2023-11-14 \
     'times are those that are asked for'

@@ -41,7 +41,8 @@ cgroup_manager = "cgroupfs"
 events_logger = "none"
 END
 in_world() {
-    bounded nsenter --mount="/proc/$world/ns/mnt" env CONTAINERS_CONF="$dir/containers.conf" TMPDIR="$dir/tmp" "$@"
+    bounded nsenter --mount="/proc/$world/ns/mnt" env -u DOCKER_CONFIG -u CONTAINER_HOST \
+        CONTAINERS_CONF="$dir/containers.conf" TMPDIR="$dir/tmp" "$@"
 }
 runtime=
 podman() {

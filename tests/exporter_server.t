@@ -340,6 +340,7 @@ while len(pages) < 5:
     other.request("GET", "/metrics")
     pages.add(other.getresponse().read())
     other.close()
+slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)  # the rest may come as it will
 try:
     while more := slow.recv(1 << 20):
         taken += more

@@ -155,6 +155,8 @@ void accounts_forget(struct world *w, int gpu)
 
     g->accounts_before = g->accounts;
     for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++)
-        if (shares[s].gpu == gpu)
+        if (shares[s].gpu == gpu) {
             memset(&shares[s].account, 0, sizeof(shares[s].account));
+            world_touch(w, SECTION_SHARES, s, 1);
+        }
 }

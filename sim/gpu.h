@@ -107,6 +107,7 @@ struct gpu {
     struct gpu_settings settings;
     struct rng rng;
     struct load load;
+    int32_t crowd; /* workloads on it, or on instances of it, that have not ended: their shares */
 
     int64_t profile_since_ns; /* when its profile began: t = 0 of its signals */
     int64_t next_reading_ns;  /* when pins are evaluated again */

@@ -69,7 +69,6 @@ struct stepping {
     struct world_store *store; /* for events */
     struct world *world;       /* the copy being changed */
     int64_t dt_ns; /* 0: nothing passes, but what follows from a command is worked out */
-    int *crowd;    /* workloads on each GPU, kept up while a configuration adds many; NULL: not */
 };
 
 /* Sets a new GPU up: cool, idle, all counters zero. */

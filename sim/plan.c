@@ -19,12 +19,21 @@
 #include "sim/sections.h"
 #include "sim/workload_plan.h"
 
-void plan_settle(struct stepping *st)
+static void settle(struct stepping *st)
 {
     st->dt_ns = 0;
     runs_step(st);
     for (int i = 0; i < (int)st->world->used[SECTION_GPUS]; i++)
         gpu_step(st, i);
+}
+
+void plan_settle(struct stepping *st, const struct gpu_set *gpus)
+{
+    st->dt_ns = 0;
+    runs_settle(st, gpus);
+    for (int i = 0; i < (int)st->world->used[SECTION_GPUS]; i++)
+        if (gpu_set_has(gpus, i))
+            gpu_step(st, i);
 }
 
 /* --- a configuration ------------------------------------------------------------------------- */
@@ -417,6 +426,8 @@ static void move_shares(struct applying *a)
 {
     struct world *w = a->st.world;
 
+    for (uint32_t i = 0; i < w->used[SECTION_GPUS]; i++)
+        world_gpus(w)[i].crowd = 0; /* counted again below */
     for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++) {
         struct run *run = &world_runs(w)[k];
         bool lost = false;
@@ -439,6 +450,8 @@ static void move_shares(struct applying *a)
             if (run->state != RUN_ENDED)
                 run_end(&a->st, k, RUN_GPU_REMOVED, 0);
         }
+        for (uint32_t s = run->first_share; s < run->first_share + run->share_count; s++)
+            world_gpus(w)[world_shares(w)[s].gpu].crowd += run->state != RUN_ENDED;
     }
 }
 
@@ -511,14 +524,9 @@ static int set_workloads(struct applying *a)
     mark_wanted(a);
     drop_unwanted(a);
     runs_step(&a->st); /* what was freed counts as free */
-    a->st.crowd = workload_crowds(w);
-    if (!a->st.crowd)
-        return why_set(a->why, ENOMEM, "out of memory");
     for (size_t i = 0; i < wanted_count(a) && r == 0; i++)
         if (wanted_get(a, i, &wanted))
             r = start_wanted(a, &wanted.spec);
-    free(a->st.crowd);
-    a->st.crowd = NULL;
     for (uint32_t k = 0; k < w->used[SECTION_WORKLOADS]; k++)
         if (world_workloads(w)[k].from_config != BY_HAND)
             world_workloads(w)[k].from_config = UNWANTED;
@@ -588,7 +596,7 @@ static int apply(struct applying *a)
     set_faults(a);
     say_applied(a);
     faults_step(&a->st);
-    plan_settle(&a->st);
+    settle(&a->st);
     for (int i = 0; i < a->count; i++)
         if (!world_gpus(a->st.world)[i].moments)
             archive_keep(&a->st, i); /* a history begins with the GPU */

@@ -10,6 +10,7 @@
 #define SIM_PLAN_H
 
 #include "sim/config.h"
+#include "sim/runs.h"
 #include "sim/world.h"
 
 /*
@@ -32,7 +33,10 @@ struct device_place {
 /* The same, or a MIG device by its UUID, GPU:GI:CI, or GPU:GI for the first compute instance there. */
 bool plan_find_device(const struct world *w, const char *name, struct device_place *at);
 
-/* Works out what follows from a command: loads and metrics, with no time passing. */
-void plan_settle(struct stepping *st);
+/*
+ * Works out what follows, with no time passing, when something changed in what is asked of some GPUs: their
+ * loads and metrics. Touches what it changes.
+ */
+void plan_settle(struct stepping *st, const struct gpu_set *gpus);
 
 #endif

@@ -80,6 +80,7 @@ void run_end(struct stepping *st, uint32_t k, enum run_reason reason, int detail
         struct load *load = &world_gpus(r.w)[r.shares[s].gpu].load;
 
         account_end(st, &r.shares[s]);
+        world_gpus(r.w)[r.shares[s].gpu].crowd--;
         load->channel[CHANNEL_MEMORY] -= (double)r.shares[s].memory_bytes;
         r.shares[s].memory_bytes = 0;
         r.shares[s].utilization_percent = 0;
@@ -424,24 +425,36 @@ static void scale_to_instance(const struct runner *r, const struct share *share,
                 compute; /* followed from the utilization; else it is given as it is */
 }
 
+/* What a share asks of its GPU, but for memory, which is added up apart. */
+static struct load load_of(const struct runner *r, const struct share *share)
+{
+    struct load load;
+
+    memcpy(load.channel, r->run->value, sizeof(load.channel));
+    load_derive(&r->w->node_plan.physics, model_of(r->w, share->gpu), r->run->share_count > 1,
+                &load);
+    if (share->gi >= 0)
+        scale_to_instance(r, share, &load);
+    load.channel[CHANNEL_MEMORY] = 0;
+    return load;
+}
+
+static void add_up(struct gpu *g, const struct load *load)
+{
+    for (int c = 0; c < CHANNEL_COUNT; c++)
+        g->load.channel[c] += load->channel[c];
+}
+
 static void add_load(struct runner *r)
 {
     for (uint32_t s = 0; s < r->run->share_count; s++) {
         struct share *share = &r->shares[s];
-        struct gpu *g = &world_gpus(r->w)[share->gpu];
-        struct load load;
+        struct load load = load_of(r, share);
 
-        memcpy(load.channel, r->run->value, sizeof(load.channel));
-        load_derive(&r->w->node_plan.physics, model_of(r->w, share->gpu), r->run->share_count > 1,
-                    &load);
-        if (share->gi >= 0)
-            scale_to_instance(r, share, &load);
-        load.channel[CHANNEL_MEMORY] = 0; /* already there */
         share->utilization_percent = load.channel[CHANNEL_UTILIZATION];
         for (int e = 0; e < SHARE_ENGINES; e++)
             share->engines[e] = (float)load.channel[engine_channels[e]];
-        for (int c = 0; c < CHANNEL_COUNT; c++)
-            g->load.channel[c] += load.channel[c];
+        add_up(&world_gpus(r->w)[share->gpu], &load);
     }
 }
 
@@ -451,23 +464,27 @@ static double granted(const struct load *together, enum channel channel)
     return together->channel[channel] > 100e3 ? 100e3 / together->channel[channel] : 1;
 }
 
+static void grant(struct share *share, const struct load *together)
+{
+    share->utilization_percent *= granted(together, CHANNEL_UTILIZATION);
+    for (int e = 0; e < SHARE_ENGINES; e++)
+        share->engines[e] *= (float)granted(together, engine_channels[e]);
+}
+
+static bool is_on_gpu(const struct world *w, const struct share *share)
+{
+    return share->gpu >= 0 && world_runs(w)[share->run].state == RUN_RUNNING;
+}
+
 /* Where together they ask for more than there is, each gets its part. */
 static void share_out(struct stepping *st)
 {
     struct world *w = st->world;
-    const struct gpu *gpus = world_gpus(w);
     struct share *shares = world_shares(w);
 
-    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
-        const struct load *together;
-
-        if (shares[s].gpu < 0 || world_runs(w)[shares[s].run].state != RUN_RUNNING)
-            continue;
-        together = &gpus[shares[s].gpu].load;
-        shares[s].utilization_percent *= granted(together, CHANNEL_UTILIZATION);
-        for (int e = 0; e < SHARE_ENGINES; e++)
-            shares[s].engines[e] *= (float)granted(together, engine_channels[e]);
-    }
+    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++)
+        if (is_on_gpu(w, &shares[s]))
+            grant(&shares[s], &world_gpus(w)[shares[s].gpu].load);
 }
 
 /* The time that has passed was spent with what each had until now. */
@@ -502,4 +519,110 @@ void runs_step(struct stepping *st)
             add_load(&r);
     }
     share_out(st);
+}
+
+/* --- without time ---------------------------------------------------------------------------- */
+
+void gpu_set_add_run(struct gpu_set *set, const struct world *w, const struct run *run)
+{
+    for (uint32_t s = run->first_share; s < run->first_share + run->share_count; s++) {
+        int gpu = world_shares(w)[s].gpu;
+
+        if (gpu >= 0)
+            set->bits[gpu / 64] |= UINT64_C(1) << gpu % 64;
+    }
+}
+
+/* Gives a share what it gets of its GPU. Most get what they had: they are not touched. */
+static void give(struct world *w, uint32_t s, const struct load *asked)
+{
+    struct share *share = &world_shares(w)[s], now = *share;
+
+    now.utilization_percent = asked->channel[CHANNEL_UTILIZATION];
+    for (int e = 0; e < SHARE_ENGINES; e++)
+        now.engines[e] = (float)asked->channel[engine_channels[e]];
+    grant(&now, &world_gpus(w)[share->gpu].load);
+    if (now.utilization_percent == share->utilization_percent &&
+        !memcmp(now.engines, share->engines, sizeof(now.engines)))
+        return;
+    share->utilization_percent = now.utilization_percent;
+    memcpy(share->engines, now.engines, sizeof(now.engines));
+    world_touch(w, SECTION_SHARES, s, 1);
+}
+
+static void clear_loads(struct world *w, const struct gpu_set *gpus)
+{
+    for (uint32_t i = 0; i < w->used[SECTION_GPUS]; i++)
+        if (gpu_set_has(gpus, (int)i)) {
+            memset(&world_gpus(w)[i].load, 0, sizeof(world_gpus(w)[i].load));
+            world_touch(w, SECTION_GPUS, i, 1);
+        }
+}
+
+/* The most memory that a process has had is known at once. */
+static void settle_account(struct stepping *st, uint32_t s)
+{
+    struct share *share = &world_shares(st->world)[s];
+
+    if (share->account.workload && share->memory_bytes > share->account.max_memory_bytes) {
+        account_step(st, share);
+        world_touch(st->world, SECTION_SHARES, s, 1);
+    }
+}
+
+/* In the order of a step, so that the sums are those of a step to the last bit. */
+void runs_settle(struct stepping *st, const struct gpu_set *gpus)
+{
+    struct world *w = st->world;
+    const struct share *shares = world_shares(w);
+
+    clear_loads(w, gpus);
+    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++)
+        if (gpu_set_has(gpus, shares[s].gpu)) {
+            struct gpu *g = &world_gpus(w)[shares[s].gpu];
+
+            g->load.channel[CHANNEL_MEMORY] += (double)shares[s].memory_bytes;
+            settle_account(st, s);
+        }
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
+            struct runner r;
+            struct load load;
+
+            if (!gpu_set_has(gpus, shares[s].gpu) || !is_on_gpu(w, &shares[s]))
+                continue;
+            r = runner_of(st, shares[s].run);
+            load = load_of(&r, &shares[s]);
+            if (pass == 0)
+                add_up(&world_gpus(w)[shares[s].gpu], &load);
+            else
+                give(w, s, &load);
+        }
+}
+
+static bool is_over(const struct load *load)
+{
+    bool over = granted(load, CHANNEL_UTILIZATION) < 1;
+
+    for (int e = 0; e < SHARE_ENGINES; e++)
+        over |= granted(load, engine_channels[e]) < 1;
+    return over;
+}
+
+bool runs_settle_last(struct stepping *st, uint32_t k)
+{
+    struct runner r = runner_of(st, k);
+    bool enough = true;
+
+    if (r.run->state != RUN_RUNNING)
+        return true;
+    for (uint32_t s = 0; s < r.run->share_count; s++) {
+        struct load load = load_of(&r, &r.shares[s]);
+        struct gpu *g = &world_gpus(r.w)[r.shares[s].gpu];
+
+        add_up(g, &load);
+        give(r.w, r.run->first_share + s, &load);
+        enough &= r.shares[s].gi < 0 && !is_over(&g->load);
+    }
+    return enough;
 }

@@ -16,17 +16,21 @@
 #define SECTION_CUT(w, ID, name, first, n)                                  \
     do {                                                                    \
         uint32_t *used = &(w)->used[SECTION_##ID];                          \
+        world_touch((w), SECTION_##ID, (first), (n) ? *used - (first) : 0); \
         memmove(&world_##name(w)[first], &world_##name(w)[(first) + (n)],   \
                 (*used - (first) - (n)) * sizeof(*world_##name(w)));        \
         *used -= (n);                                                       \
         memset(&world_##name(w)[*used], 0, (n) * sizeof(*world_##name(w))); \
     } while (0)
 
-/* A position behind a gap of n at `first` that was closed. */
-static inline void section_shift(uint32_t *position, uint32_t first, uint32_t n)
+/* A position behind a gap of n at `first` that was closed. Whether it moved. */
+static inline bool section_shift(uint32_t *position, uint32_t first, uint32_t n)
 {
-    if (*position > first)
+    bool behind = n && *position > first;
+
+    if (behind)
         *position -= n;
+    return behind;
 }
 
 /* Takes n signals or phases out of the pools; all that refers to others behind them follows. */

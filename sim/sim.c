@@ -248,9 +248,11 @@ int change_begin(struct sim *sim, int gpu, struct change *c, struct why *why)
 
     if (r < 0)
         return r;
-    c->st = (struct stepping){ .store = &sim->store, .world = world_begin(&sim->store, NULL, why) };
+    c->st = (struct stepping){ .store = &sim->store,
+                               .world = world_begin_part(&sim->store, NULL, why) };
     if (!c->st.world)
         return -ENOMEM;
+    world_touch(c->st.world, SECTION_GPUS, (uint32_t)gpu, 1);
     c->g = &world_gpus(c->st.world)[gpu];
     c->plan = &world_gpu_plans(c->st.world)[gpu];
     c->m = &world_models(c->st.world)[c->plan->model];
@@ -310,10 +312,10 @@ static struct workload *workload_begin(struct sim *sim, const char *name, struct
         why_set(why, ENOENT, "there is no workload '%s'", name);
         return NULL;
     }
-    *next = world_begin(&sim->store, NULL, why);
+    *next = world_begin_part(&sim->store, NULL, why);
     if (!*next)
         return NULL;
-    world_plan_changed(*next);
+    world_touch(*next, SECTION_WORKLOADS, (uint32_t)k, 1);
     return &world_workloads(*next)[k];
 }
 
@@ -367,15 +369,21 @@ int sim_stop_workload(struct sim *sim, const char *name, struct why *why)
 {
     int k = plan_find_workload(sim_world(sim), name);
     struct stepping st = { .store = &sim->store };
+    struct gpu_set gpus = { 0 };
+    const struct run *run;
 
     if (k < 0)
         return why_set(why, ENOENT, "there is no workload '%s'", name);
-    st.world = world_begin(&sim->store, NULL, why);
+    st.world = world_begin_part(&sim->store, NULL, why);
     if (!st.world)
         return -ENOMEM;
-    if (world_runs(st.world)[k].state != RUN_ENDED)
+    run = &world_runs(st.world)[k];
+    if (run->state != RUN_ENDED)
         run_end(&st, (uint32_t)k, RUN_STOPPED, 0);
-    plan_settle(&st);
+    world_touch(st.world, SECTION_RUNS, (uint32_t)k, 1);
+    world_touch(st.world, SECTION_SHARES, run->first_share, run->share_count);
+    gpu_set_add_run(&gpus, st.world, run);
+    plan_settle(&st, &gpus);
     world_commit(&sim->store, st.world);
     return 0;
 }

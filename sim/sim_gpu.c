@@ -89,7 +89,7 @@ static int plan_fault(struct world_store *store, int gpu, const struct fault *f,
     memcpy(need, now->used, sizeof(need));
     if (k == need[SECTION_FAULTS])
         need[SECTION_FAULTS] = need[SECTION_DUE] = k + 1;
-    w = world_begin(store, need, why);
+    w = world_begin_part(store, need, why);
     if (!w)
         return -ENOMEM;
     w->used[SECTION_FAULTS] = need[SECTION_FAULTS];
@@ -100,7 +100,8 @@ static int plan_fault(struct world_store *store, int gpu, const struct fault *f,
     world_faults(w)[k].gpu = gpu;
     world_faults(w)[k].fault = *f;
     world_faults(w)[k].fault.for_ns = world_faults(w)[k].fault.after_ns = 0;
-    world_plan_changed(w);
+    world_touch(w, SECTION_FAULTS, k, 1);
+    world_touch(w, SECTION_DUE, k, 1);
     world_commit(store, w);
     return 0;
 }
@@ -155,7 +156,7 @@ int sim_set_profile(struct sim *sim, int gpu, const char *name, struct why *why)
     if (k == c.st.world->used[SECTION_PROFILES])
         return unknown_profile(c.st.world, name, why);
     world_gpu_plans(c.st.world)[gpu].profile = k;
-    world_plan_changed(c.st.world);
+    world_touch(c.st.world, SECTION_GPU_PLANS, (uint32_t)gpu, 1);
     c.g->profile_since_ns = c.st.world->node.now_ns;
     gpu_read_pins(&c.st, gpu);
     return change_commit(sim, gpu, &c);

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sim/rng.h"
+
 /* --- the tables ------------------------------------------------------------------------------ */
 
 bool workload_name_ok(const char *name)
@@ -19,6 +21,11 @@ bool workload_name_ok(const char *name)
         if (!isalnum((unsigned char)*name) && !strchr("-_.", *name))
             return false;
     return true;
+}
+
+uint64_t workload_name_hash(const char *name)
+{
+    return rng_hash(0, name);
 }
 
 static const struct bind_shape name_shape = {

@@ -131,4 +131,7 @@ void workload_limits_schema(struct text *out);
 /* A name that can be a directory: letters, digits, '-', '_', '.', not beginning with a dot. */
 bool workload_name_ok(const char *name);
 
+/* Names are looked for by this. */
+uint64_t workload_name_hash(const char *name);
+
 #endif

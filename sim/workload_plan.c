@@ -22,9 +22,17 @@ void workload_cut(struct world *w, uint32_t k)
     const struct workload plan = world_workloads(w)[k];
     const struct run run = world_runs(w)[k];
 
+    for (uint32_t s = 0; s < run.share_count; s++) {
+        int gpu = world_shares(w)[run.first_share + s].gpu;
+
+        world_gpus(w)[gpu].crowd -= run.state != RUN_ENDED;
+        world_touch(w, SECTION_GPUS, (uint32_t)gpu, 1);
+    }
+    world_touch(w, SECTION_SHARES, run.first_share, w->used[SECTION_SHARES] - run.first_share);
     SECTION_CUT(w, SHARES, shares, run.first_share, run.share_count);
     SECTION_CUT(w, LIMITS, limits, plan.first_limit, plan.limit_count);
     SECTION_CUT(w, WORKLOADS, workloads, k, 1);
+    SECTION_CUT(w, NAMES, names, k, 1);
     SECTION_CUT(w, RUNS, runs, k, 1);
     for (uint32_t j = k; j < w->used[SECTION_RUNS]; j++) {
         world_runs(w)[j].first_share -= run.share_count;
@@ -34,8 +42,8 @@ void workload_cut(struct world *w, uint32_t k)
         world_shares(w)[s].run--;
     section_cut_signals(w, plan.first_signal, plan.signal_count);
     section_cut_phases(w, plan.first_phase, plan.phase_count);
-    world_plan_changed(w);
 }
+
 /* --- a workload ------------------------------------------------------------------------------ */
 
 /* Room that a workload takes. */
@@ -65,6 +73,7 @@ void workload_count(const struct workload_spec *spec, uint32_t gpus, uint32_t ne
     need[SECTION_SIGNALS] += signals;
     need[SECTION_PHASES] += phases;
     need[SECTION_WORKLOADS]++;
+    need[SECTION_NAMES]++;
     need[SECTION_RUNS]++;
     need[SECTION_LIMITS] += (uint32_t)spec->limits.count;
     need[SECTION_SHARES] += workload_shares(spec, gpus);
@@ -118,8 +127,8 @@ static void add_share(struct stepping *st, uint32_t k, struct device_place at)
     share->ci = (int16_t)at.ci;
     share->run = k;
     run->share_count++;
-    if (st->crowd && st->crowd[at.gpu] >= 0)
-        st->crowd[at.gpu]++;
+    world_gpus(w)[at.gpu].crowd++;
+    world_touch(w, SECTION_GPUS, (uint32_t)at.gpu, 1);
 }
 
 static struct device_place whole_gpu(int gpu)
@@ -127,32 +136,17 @@ static struct device_place whole_gpu(int gpu)
     return (struct device_place){ gpu, -1, -1 };
 }
 
-int *workload_crowds(const struct world *w)
+/* How many are on each GPU before this one, which takes none twice; -1 for one that cannot be had. */
+static int *crowds_of(const struct world *w)
 {
     int gpus = (int)w->used[SECTION_GPUS];
-    int *crowd = calloc((size_t)gpus + 1, sizeof(*crowd));
+    int *crowd = malloc(((size_t)gpus + 1) * sizeof(*crowd));
 
-    if (!crowd)
-        return NULL;
-    for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
-        const struct share *share = &world_shares(w)[s];
+    for (int i = 0; crowd && i < gpus; i++) {
+        const struct gpu *g = &world_gpus(w)[i];
 
-        crowd[share->gpu] += world_runs(w)[share->run].state != RUN_ENDED;
+        crowd[i] = gpu_has(g, CONDITION_LOST) || g->settings.draining ? -1 : g->crowd;
     }
-    for (int i = 0; i < gpus; i++)
-        if (gpu_has(&world_gpus(w)[i], CONDITION_LOST) || world_gpus(w)[i].settings.draining)
-            crowd[i] = -1;
-    return crowd;
-}
-
-/* A count of its own for one workload, which takes no GPU twice. */
-static int *copy_crowds(const struct stepping *st)
-{
-    size_t bytes = (st->world->used[SECTION_GPUS] + 1) * sizeof(int);
-    int *crowd = st->crowd ? malloc(bytes) : workload_crowds(st->world);
-
-    if (crowd && st->crowd)
-        memcpy(crowd, st->crowd, bytes);
     return crowd;
 }
 
@@ -178,7 +172,7 @@ static int64_t add_least_crowded(struct stepping *st, uint32_t k, int64_t wanted
 
 static int add_least_busy(struct stepping *st, uint32_t k, int64_t wanted, struct why *why)
 {
-    int *crowd = copy_crowds(st);
+    int *crowd = crowds_of(st->world);
     int64_t n;
 
     if (!crowd)
@@ -235,6 +229,7 @@ int workload_append(struct stepping *st, const struct workload_spec *spec, doubl
     uint32_t k = w->used[SECTION_WORKLOADS]++;
     struct workload *plan = &world_workloads(w)[k];
     struct run *run = &world_runs(w)[w->used[SECTION_RUNS]++];
+    uint32_t signals = w->used[SECTION_SIGNALS], phases = w->used[SECTION_PHASES];
     int r;
 
     *plan = (struct workload){
@@ -252,13 +247,20 @@ int workload_append(struct stepping *st, const struct workload_spec *spec, doubl
     memcpy(plan->namespace, spec->namespace, sizeof(plan->namespace));
     memcpy(plan->pod, spec->pod, sizeof(plan->pod));
     memcpy(plan->container, spec->container, sizeof(plan->container));
+    world_names(w)[w->used[SECTION_NAMES]++] = workload_name_hash(plan->name);
     *run = (struct run){ .first_share = w->used[SECTION_SHARES] };
     fill_signals(w, spec, plan);
     fill_limits(w, spec, plan);
-    world_plan_changed(w);
+    world_touch(w, SECTION_WORKLOADS, k, 1);
+    world_touch(w, SECTION_NAMES, k, 1);
+    world_touch(w, SECTION_SIGNALS, signals, w->used[SECTION_SIGNALS] - signals);
+    world_touch(w, SECTION_PHASES, phases, w->used[SECTION_PHASES] - phases);
+    world_touch(w, SECTION_LIMITS, plan->first_limit, plan->limit_count);
     r = add_devices(st, k, spec, why);
     if (r == 0 && w->node.now_ns >= plan->start_ns)
         r = run_start(st, k, why);
+    world_touch(w, SECTION_RUNS, k, 1);
+    world_touch(w, SECTION_SHARES, run->first_share, run->share_count);
     return r;
 }
 
@@ -267,6 +269,22 @@ double workload_capability(const struct model_set *models, const struct workload
     const struct gpu_model *m = *spec->model ? model_find(models, spec->model) : NULL;
 
     return m ? model_capability(m) : 0;
+}
+
+/* Of those on the same GPUs most often none has to be looked at. */
+static void settle_last(struct stepping *st)
+{
+    uint32_t k = st->world->used[SECTION_WORKLOADS] - 1;
+    const struct run *run = &world_runs(st->world)[k];
+    struct gpu_set gpus = { 0 };
+
+    gpu_set_add_run(&gpus, st->world, run);
+    if (!runs_settle_last(st, k)) {
+        plan_settle(st, &gpus);
+        return;
+    }
+    for (uint32_t s = 0; s < run->share_count; s++)
+        gpu_step(st, world_shares(st->world)[run->first_share + s].gpu);
 }
 
 int plan_add_workload(struct world_store *store, const struct workload_spec *spec,
@@ -287,7 +305,7 @@ int plan_add_workload(struct world_store *store, const struct workload_spec *spe
         return why_set(why, ENOSPC, "there are %d workloads already", CONFIG_WORKLOADS_MAX);
     memcpy(need, current->used, sizeof(need));
     workload_count(spec, current->used[SECTION_GPUS], need);
-    st.world = world_begin(store, need, why);
+    st.world = world_begin_part(store, need, why);
     if (!st.world)
         return -ENOMEM;
     r = workload_append(&st, spec, workload_capability(models, spec), false, why);
@@ -295,7 +313,7 @@ int plan_add_workload(struct world_store *store, const struct workload_spec *spe
         return r;
     if (id)
         *id = st.world->node.next_workload;
-    plan_settle(&st);
+    settle_last(&st);
     world_commit(store, st.world);
     return 0;
 }
@@ -444,13 +462,14 @@ int plan_replace_workload(struct world_store *store, const char *name,
     struct workload old;
     struct run before, *run;
     struct share *shares;
+    struct gpu_set gpus = { 0 };
     double capability;
 
     if (k < 0)
         return why_set(why, ENOENT, "there is no workload '%s'", name);
     memcpy(need, current->used, sizeof(need));
     workload_count(spec, current->used[SECTION_GPUS], need);
-    st.world = world_begin(store, need, why);
+    st.world = world_begin_part(store, need, why);
     if (!st.world)
         return -ENOMEM;
     old = world_workloads(st.world)[k];
@@ -461,8 +480,11 @@ int plan_replace_workload(struct world_store *store, const char *name,
         return why_set(why, ENOMEM, "out of memory");
     memcpy(shares, &world_shares(st.world)[before.first_share],
            before.share_count * sizeof(*shares));
+    gpu_set_add_run(&gpus, st.world, &before);
     workload_cut(st.world, (uint32_t)k);
-    runs_step(&st); /* what it had is free for it again */
+    for (uint32_t s = 0; s < before.share_count; s++) /* what it had is free for it again */
+        world_gpus(st.world)[shares[s].gpu].load.channel[CHANNEL_MEMORY] -=
+            (double)shares[s].memory_bytes;
     r = workload_append(&st, spec, capability, old.from_config, why);
     if (r < 0) {
         free(shares);
@@ -476,7 +498,8 @@ int plan_replace_workload(struct world_store *store, const char *name,
         run_continue(run, &before);
     keep_accounts(&st, (uint32_t)k, shares, before.state == RUN_RUNNING ? before.share_count : 0);
     free(shares);
-    plan_settle(&st);
+    gpu_set_add_run(&gpus, st.world, run);
+    plan_settle(&st, &gpus);
     world_commit(store, st.world);
     return 0;
 }
@@ -485,16 +508,18 @@ int plan_remove_workload(struct world_store *store, const char *name, struct why
 {
     int k = plan_find_workload(world_current(store), name);
     struct stepping st = { .store = store };
+    struct gpu_set gpus = { 0 };
 
     if (k < 0)
         return why_set(why, ENOENT, "there is no workload '%s'", name);
-    st.world = world_begin(store, NULL, why);
+    st.world = world_begin_part(store, NULL, why);
     if (!st.world)
         return -ENOMEM;
+    gpu_set_add_run(&gpus, st.world, &world_runs(st.world)[k]);
     if (world_runs(st.world)[k].state == RUN_RUNNING)
         run_end(&st, (uint32_t)k, RUN_STOPPED, 0);
     workload_cut(st.world, (uint32_t)k);
-    plan_settle(&st);
+    plan_settle(&st, &gpus);
     world_commit(store, st.world);
     return 0;
 }

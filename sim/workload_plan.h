@@ -49,14 +49,11 @@ uint64_t workload_hash(const struct workload_spec *spec);
 /* Compute of the model that its times were measured on; 0 for any. */
 double workload_capability(const struct model_set *models, const struct workload_spec *spec);
 
-/* How many workloads are on each GPU; -1 for one that cannot be had. The caller frees it. */
-int *workload_crowds(const struct world *w);
-
 /* Writes it behind the others and starts it if its time has come. The copy must have room. */
 int workload_append(struct stepping *st, const struct workload_spec *spec, double capability,
                     int from_config, struct why *why);
 
-/* Takes it out with all that belongs to it. */
+/* Takes it out with all that belongs to it. What follows for its GPUs is not worked out. */
 void workload_cut(struct world *w, uint32_t k);
 
 #endif

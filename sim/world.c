@@ -110,14 +110,19 @@ const struct world *world_current(const struct world_store *s)
     return copy_at(s, atomic_load_explicit(&s->head->current, memory_order_acquire));
 }
 
+static void touch_all(struct world *w)
+{
+    for (int i = 0; i < SECTION_COUNT; i++)
+        w->touched[i] = (struct touched){ 0, UINT32_MAX };
+}
+
 /* The idle copy may be half of a change that its maker died in: all of it is to be copied again. */
 static void distrust_idle_copy(struct world_store *s)
 {
-    const struct world *current = world_current(s);
     struct world *idle = copy_at(s, !atomic_load_explicit(&s->head->current, memory_order_acquire));
 
-    if (current && idle)
-        idle->plan_version = current->plan_version - 1;
+    if (idle)
+        touch_all(idle);
 }
 
 int world_store_adopt(struct world_store *s, int fd, struct why *why)
@@ -216,28 +221,73 @@ static struct world *make_copy(struct world_store *s, const struct world *curren
     w = (struct world *)(void *)((char *)s->head + place);
     memset(w, 0, layout.bytes);
     *w = layout;
+    touch_all(w);
     s->head->place[i] = place;
     return w;
 }
 
-static void copy_section(struct world *to, const struct world *from, int i)
+/* --- what is copied -------------------------------------------------------------------------- */
+
+static bool is_none(const struct touched *t)
 {
-    memcpy((char *)to + to->offset[i], (const char *)from + from->offset[i],
-           from->used[i] * sections[i].size);
-    /* What a shorter section leaves behind is cleared: equal worlds are equal bytes. */
-    if (to->used[i] > from->used[i])
-        memset((char *)to + to->offset[i] + from->used[i] * sections[i].size, 0,
-               (to->used[i] - from->used[i]) * sections[i].size);
-    to->used[i] = from->used[i];
+    return t->first >= t->end;
 }
 
-struct world *world_begin(struct world_store *s, const uint32_t need[SECTION_COUNT],
-                          struct why *why)
+static void touch(struct touched *t, uint32_t first, uint32_t end)
+{
+    if (is_none(t)) {
+        *t = (struct touched){ first, end };
+    } else if (first < end) {
+        t->first = first < t->first ? first : t->first;
+        t->end = end > t->end ? end : t->end;
+    }
+}
+
+void world_touch(struct world *next, enum world_section section, uint32_t first, uint32_t count)
+{
+    touch(&next->touched[section], first, first + count);
+    if (!sections[section].live)
+        next->plan_version++;
+}
+
+void world_plan_changed(struct world *next)
+{
+    for (int i = 0; i < SECTION_COUNT; i++)
+        if (!sections[i].live)
+            touch(&next->touched[i], 0, UINT32_MAX);
+    next->plan_version++;
+}
+
+/* They differ where the last change was made, and where one was begun since and dropped. */
+static void copy_section(struct world_store *s, struct world *to, const struct world *from, int i)
+{
+    struct touched t = from->touched[i];
+    size_t size = sections[i].size;
+
+    touch(&t, to->touched[i].first, to->touched[i].end);
+    if (t.end > from->used[i])
+        t.end = from->used[i];
+    if (!is_none(&t)) {
+        size_t bytes = (t.end - t.first) * size;
+
+        memcpy((char *)to + to->offset[i] + t.first * size,
+               (const char *)from + from->offset[i] + t.first * size, bytes);
+        s->copied += bytes;
+    }
+    /* What a shorter section leaves behind is cleared: equal worlds are equal bytes. */
+    if (to->used[i] > from->used[i])
+        memset((char *)to + to->offset[i] + from->used[i] * size, 0,
+               (to->used[i] - from->used[i]) * size);
+    to->used[i] = from->used[i];
+    to->touched[i] = (struct touched){ 0 };
+}
+
+struct world *world_begin_part(struct world_store *s, const uint32_t need[SECTION_COUNT],
+                               struct why *why)
 {
     const struct world *current = world_current(s);
     uint32_t other = !atomic_load_explicit(&s->head->current, memory_order_relaxed);
     struct world *next = copy_at(s, other);
-    bool plan;
 
     if (!need)
         need = current->used;
@@ -250,25 +300,29 @@ struct world *world_begin(struct world_store *s, const uint32_t need[SECTION_COU
     }
     if (!next || !current)
         return next;
-    plan = next->plan_version != current->plan_version;
     for (int i = 0; i < SECTION_COUNT; i++)
-        if (sections[i].live || plan)
-            copy_section(next, current, i);
-    if (plan)
-        next->node_plan = current->node_plan;
+        copy_section(s, next, current, i);
+    next->node_plan = current->node_plan;
     next->plan_version = current->plan_version;
     next->node = current->node;
     return next;
 }
 
-void world_plan_changed(struct world *next)
+struct world *world_begin(struct world_store *s, const uint32_t need[SECTION_COUNT],
+                          struct why *why)
 {
-    next->plan_version++;
+    struct world *next = world_begin_part(s, need, why);
+
+    for (int i = 0; next && i < SECTION_COUNT; i++)
+        if (sections[i].live)
+            touch(&next->touched[i], 0, UINT32_MAX);
+    return next;
 }
 
 void world_commit(struct world_store *s, struct world *next)
 {
     uint32_t i = next == copy_at(s, 1);
+    struct world *before = copy_at(s, !i);
 
     if (s->request) {
         next->node.applied[next->node.next_applied++ % APPLIED_KEPT] = s->request;
@@ -276,6 +330,9 @@ void world_commit(struct world_store *s, struct world *next)
     }
     next->node.generation++;
     atomic_store_explicit(&s->head->current, i, memory_order_release);
+    /* Up to here both were the same but for what `next` touched: what was touched in making the other is in it. */
+    if (before)
+        memset(before->touched, 0, sizeof(before->touched));
 }
 
 bool world_applied(const struct world_store *s, uint64_t request)

@@ -6,8 +6,9 @@
  * change or nothing, a crash in mid-change loses nothing, and another process can map the memfd and go
  * on. There is not one pointer in it: sections are arrays, references are positions.
  *
- * PLAN sections change by commands only and are copied when they did; LIVE sections change at every
- * step. A copy has room for what it holds; when a change needs more room, its copy is laid out anew.
+ * PLAN sections change by commands only, LIVE sections change at every step. A change notes what it
+ * touches, so that the next one copies that and no more. A copy has room for what it holds; when a change
+ * needs more room, its copy is laid out anew.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,6 +54,7 @@ struct fleet_node {
     SECTION(GPU_PLANS, gpu_plans, struct gpu_plan, PLAN)  \
     SECTION(NODES, nodes, struct fleet_node, PLAN)        \
     SECTION(WORKLOADS, workloads, struct workload, PLAN)  \
+    SECTION(NAMES, names, uint64_t, PLAN)                 \
     SECTION(LIMITS, limits, struct limit, PLAN)           \
     SECTION(FAULTS, faults, struct planned_fault, PLAN)   \
     SECTION(GPUS, gpus, struct gpu, LIVE)                 \
@@ -68,7 +70,7 @@ enum world_section {
         SECTION_COUNT
 };
 
-/* A workload as it was described. */
+/* A workload as it was described. The hash of its name has the same position in the names. */
 struct workload {
     char name[WORKLOAD_NAME];
     char namespace[WORKLOAD_NAME], pod[WORKLOAD_POD], container[WORKLOAD_NAME];
@@ -183,11 +185,17 @@ struct node {
     uint32_t next_applied;
 };
 
+/* Items [first, end) of a section; none where that is empty. */
+struct touched {
+    uint32_t first, end;
+};
+
 struct world {
     uint64_t bytes;
     uint64_t plan_version;
     uint32_t used[SECTION_COUNT], room[SECTION_COUNT];
-    uint64_t offset[SECTION_COUNT]; /* from this struct */
+    struct touched touched[SECTION_COUNT]; /* since it was equal to the other copy */
+    uint64_t offset[SECTION_COUNT];        /* from this struct */
     struct node_plan node_plan;
     struct node node;
 };
@@ -221,6 +229,7 @@ struct world_store {
     int fd;                  /* owned */
     struct world_head *head; /* mapped, larger than the file so that it can grow in place */
     uint64_t request;        /* the next commit is (also) the effect of this request; 0: of none */
+    uint64_t copied;         /* bytes of sections, from one copy to the other */
 };
 
 /* A new store without a world. */
@@ -236,10 +245,18 @@ const struct world *world_current(const struct world_store *s);
 
 /*
  * The other copy, equal to the current one, with room for at least need[i] items in section i (NULL:
- * for what is used). The caller changes it, then commits; or drops it by doing nothing.
+ * for what is used). The caller changes it, then commits; or drops it by doing nothing. He may change
+ * any LIVE section, as a step does, and says so when he changed a PLAN section.
  */
 struct world *world_begin(struct world_store *s, const uint32_t need[SECTION_COUNT],
                           struct why *why);
+
+/* The same for a change of a few items, who says of each of them, LIVE or PLAN, that he touches it. */
+struct world *world_begin_part(struct world_store *s, const uint32_t need[SECTION_COUNT],
+                               struct why *why);
+
+/* Says that `next` is about to be changed, or was, in `count` items of a section. */
+void world_touch(struct world *next, enum world_section section, uint32_t first, uint32_t count);
 
 /* Publishes the copy of the last world_begin. */
 void world_commit(struct world_store *s, struct world *next);
@@ -247,7 +264,7 @@ void world_commit(struct world_store *s, struct world *next);
 /* Whether the effect of a request is in the published world: it must not be applied again. */
 bool world_applied(const struct world_store *s, uint64_t request);
 
-/* Says that a PLAN section of `next` was changed. */
+/* Says that PLAN sections of `next` were changed, whichever. */
 void world_plan_changed(struct world *next);
 
 /* Adds an event to the copy being changed; published with it. The number and time are filled in. */

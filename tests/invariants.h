@@ -74,6 +74,59 @@ static inline void invariant_sections(struct invariants *iv, const struct world 
     HOLDS(iv, w->used[SECTION_GPUS] == w->used[SECTION_GPU_PLANS], "a GPU has no plan");
     HOLDS(iv, w->used[SECTION_RUNS] == w->used[SECTION_WORKLOADS], "a run has no workload");
     HOLDS(iv, w->used[SECTION_FAULTS] == w->used[SECTION_DUE], "a planned fault is never due");
+    HOLDS(iv, w->used[SECTION_NAMES] == w->used[SECTION_WORKLOADS], "a workload has no name");
+    for (uint32_t k = 0; k < w->used[SECTION_NAMES]; k++)
+        HOLDS(iv, world_names(w)[k] == workload_name_hash(world_workloads(w)[k].name),
+              "workload %u is looked for by another name than '%s'", k, world_workloads(w)[k].name);
+}
+
+/*
+ * A change that is begun is begun in an equal world: all that the last one touched was copied, and all that
+ * one touched which was refused. It is dropped at once.
+ */
+static inline void invariant_copies(struct invariants *iv, const struct sim *sim)
+{
+    static const size_t sizes[SECTION_COUNT] = {
+#define SECTION(id, name, type, kind) [SECTION_##id] = sizeof(type),
+        WORLD_SECTIONS(SECTION)
+#undef SECTION
+    };
+    const struct world *now = sim_world(sim);
+    const struct world *next =
+        world_begin_part((struct world_store *)(uintptr_t)sim_store(sim), NULL, NULL);
+
+    HOLDS(iv, next, "there is no room for a change");
+    for (int k = 0; next && k < SECTION_COUNT; k++)
+        HOLDS(iv,
+              next->used[k] == now->used[k] &&
+                  !memcmp((const char *)next + next->offset[k], (const char *)now + now->offset[k],
+                          now->used[k] * sizes[k]),
+              "section %d of the other copy is not what was published", k);
+}
+
+/* A command works out what follows for the GPUs that it concerns: for all of them nothing else would come out. */
+static inline void invariant_settled(struct invariants *iv, const struct sim *sim)
+{
+    struct world_store *store = (struct world_store *)(uintptr_t)sim_store(sim);
+    const struct world *now = sim_world(sim);
+    struct stepping st = { .store = store, .world = world_begin(store, NULL, NULL) };
+
+    if (!st.world)
+        return;
+    runs_step(&st);
+    for (uint32_t i = 0; i < now->used[SECTION_GPUS]; i++)
+        HOLDS(iv,
+              !memcmp(&world_gpus(st.world)[i].load, &world_gpus(now)[i].load, sizeof(struct load)),
+              "the load of GPU %u is not what is asked of it", i);
+    for (uint32_t k = 0; k < now->used[SECTION_SHARES]; k++) {
+        const struct share *share = &world_shares(now)[k], *again = &world_shares(st.world)[k];
+
+        HOLDS(iv,
+              share->memory_bytes == again->memory_bytes &&
+                  share->utilization_percent == again->utilization_percent &&
+                  !memcmp(share->engines, again->engines, sizeof(share->engines)),
+              "share %u is not what its GPU gives it", k);
+    }
 }
 
 static inline void invariant_signals(struct invariants *iv, const struct world *w)
@@ -194,6 +247,16 @@ static inline void invariant_run(struct invariants *iv, const struct world *w, u
 static inline void invariant_shares(struct invariants *iv, const struct world *w)
 {
     uint32_t counted = 0;
+
+    for (uint32_t i = 0; i < w->used[SECTION_GPUS]; i++) {
+        int32_t on_it = 0;
+
+        for (uint32_t k = 0; k < w->used[SECTION_SHARES]; k++)
+            on_it += world_shares(w)[k].gpu == (int32_t)i &&
+                     world_runs(w)[world_shares(w)[k].run].state != RUN_ENDED;
+        HOLDS(iv, world_gpus(w)[i].crowd == on_it, "GPU %u has %d workloads and counts %d", i, on_it,
+              world_gpus(w)[i].crowd);
+    }
 
     for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++) {
         const struct run *run = &world_runs(w)[k];
@@ -568,6 +631,10 @@ static inline bool invariants_hold(struct invariants *iv, const struct sim *sim)
     }
     if (!iv->broken.length)
         invariant_shares(iv, w);
+    if (!iv->broken.length)
+        invariant_copies(iv, sim);
+    if (!iv->broken.length)
+        invariant_settled(iv, sim);
     for (int i = 0; i < (int)w->used[SECTION_GPUS] && !iv->broken.length; i++) {
         invariant_gpu_plan(iv, w, i);
         if (!iv->broken.length)

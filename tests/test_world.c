@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,6 +183,115 @@ static void test_growth(void)
     is_int(node_parts(sim, 0, METRIC_MEMORY_USED), 125 * 10 * MIB, "and lost none of them");
     is_int(sim_world(sim)->used[SECTION_RUNS], 1000, "all of them run");
     sim_free(sim);
+}
+
+/* --- what a change copies -------------------------------------------------------------------- */
+
+static int refused;
+
+static void set_limit(struct sim *sim, int i)
+{
+    refused += sim_set_power_limit(sim, i % 8, 300000 + i, NULL) != 0;
+}
+
+static void set_profile(struct sim *sim, int i)
+{
+    refused += sim_set_profile(sim, i % 8, i % 2 ? "static" : "wave", NULL) != 0;
+}
+
+static void add_workload(struct sim *sim, int i)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "more-%d", i);
+    refused += node_workload(sim, name, "{activity: '0.01:0:30s', repeat: 0, memory: 1MiB}",
+                             NULL) != 0;
+}
+
+static void describe_again(struct sim *sim, int i)
+{
+    struct arena arena = ARENA_INIT;
+    struct workload_spec spec;
+    char name[32];
+
+    snprintf(name, sizeof(name), "more-%d", i);
+    add_workload(sim, i);
+    refused += workload_parse(&spec, name, "{activity: '0.02:0:30s', memory: 2MiB}", &arena,
+                              NULL) != 0;
+    snprintf(spec.name, sizeof(spec.name), "%s", name);
+    refused += sim_replace_workload(sim, name, &spec, false, NULL) != 0;
+    arena_release(&arena);
+}
+
+static void attach(struct sim *sim, int i)
+{
+    (void)i;
+    refused += sim_attach_workload(sim, "w0", NULL) != 0;
+}
+
+static void be_refused(struct sim *sim, int i)
+{
+    refused += sim_pin(sim, i % 8, METRIC_UTILIZATION_GPU, "200", NULL) != -ERANGE;
+}
+
+/* Of several times: in one of them both copies may have to grow. */
+static uint64_t copied_by(struct sim *sim, void (*command)(struct sim *, int))
+{
+    const struct world_store *store = sim_store(sim);
+    uint64_t least = UINT64_MAX;
+    static int number;
+
+    for (int i = 0; i < 8; i++) {
+        uint64_t before = store->copied;
+
+        command(sim, number++);
+        least = store->copied - before < least ? store->copied - before : least;
+    }
+    return least;
+}
+
+/* A command costs what it changes, not what there is. */
+static void test_copies(void)
+{
+    static const struct {
+        const char *what;
+        void (*command)(struct sim *, int);
+    } rows[] = {
+        { "a setting of a GPU", set_limit },
+        { "a profile", set_profile },
+        { "a new workload", add_workload },
+        { "a new workload that is described again", describe_again },
+        { "an attachment", attach },
+        { "a refusal", be_refused },
+    };
+    struct sim *few = node_new("gpus: {count: 8}\n"), *many = node_new("gpus: {count: 64}\n");
+    char name[32];
+    uint64_t before;
+
+    refused = 0;
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof(name), "w%d", i);
+        if (i < 8)
+            node_workload(few, name, "{activity: '0.01:0:30s', repeat: 0, memory: 1MiB}", NULL);
+        node_workload(many, name, "{activity: '0.01:0:30s', repeat: 0, memory: 1MiB}", NULL);
+    }
+    is_int(sim_world(many)->used[SECTION_WORKLOADS], 2000, "there are 2,000 workloads");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint64_t a = copied_by(few, rows[i].command), b = copied_by(many, rows[i].command);
+
+        ok(a && a == b,
+           "%s copies as much among them as among 8: %" PRIu64 " and %" PRIu64 " bytes",
+           rows[i].what, b, a);
+    }
+    is_int(refused, 0, "all of that was done as it should be");
+    sim_step(many);
+    before = sim_store(many)->copied;
+    sim_step(many);
+    ok(sim_store(many)->copied - before <
+           64 * sizeof(struct gpu) + 3000 * (sizeof(struct run) + sizeof(struct share)),
+       "a step copies what moves, and nothing of the plan");
+    sim_free(few);
+    sim_free(many);
 }
 
 static void test_events(void)
@@ -423,6 +533,7 @@ int main(void)
     test_adoption();
     test_foreign_worlds_are_refused();
     test_growth();
+    test_copies();
     test_events();
     test_clock();
     test_behind();

@@ -12,6 +12,7 @@
 
 #include "fusefs/majors.h"
 #include "fusefs/tree_branch.h"
+#include "sim/plan.h"
 
 enum { NAME_SIZE = 256 };
 
@@ -158,22 +159,76 @@ static bool opens_entity(const struct branch *b)
     return token_kind(b->token) != ENTITY_NONE;
 }
 
+/* Whether branch b has the same name for both. */
+static bool same_name(const struct world *w, const struct branch *b, const struct entity *x,
+                      const struct entity *y)
+{
+    const struct gpu_plan *plans = world_gpu_plans(w);
+
+    switch (b->token) {
+    case 'r':
+        return plans[x->gpu].domain == plans[y->gpu].domain &&
+               plans[x->gpu].bus == plans[y->gpu].bus;
+    case 'n':
+        return plans[x->gpu].node == plans[y->gpu].node;
+    case 'j':
+        return plans[x->gpu].node_index == plans[y->gpu].node_index;
+    case 'g':
+        return x->gi == y->gi;
+    case 'c':
+        return x->ci == y->ci;
+    case 'k':
+    case 'K':
+        return x->gpu == y->gpu && x->gi == y->gi && x->ci == y->ci;
+    case 'w':
+        return x->workload == y->workload;
+    default:
+        return x->gpu ==
+               y->gpu; /* no two GPUs share an index, a minor number, a UUID or an address */
+    }
+}
+
 /* An entity can stand below `parent` when the names on the way to it are its own as well. */
 static bool belongs(const struct tree_view *view, const struct place *parent,
                     const struct entity *e)
 {
-    const struct entity theirs_is = entity_of(parent);
-    char theirs[NAME_SIZE], own[NAME_SIZE];
+    const struct entity theirs = entity_of(parent);
 
-    for (const struct branch *b = parent->node; b; b = b->parent) {
-        if (!opens_entity(b))
-            continue;
-        branch_name(view, b, &theirs_is, theirs);
-        branch_name(view, b, e, own);
-        if (strcmp(theirs, own))
+    for (const struct branch *b = parent->node; b; b = b->parent)
+        if (opens_entity(b) && !same_name(view->world, b, &theirs, e))
             return false;
-    }
     return true;
+}
+
+/* Those that branch b may stand for below `parent`: of thousands of GPUs mostly one. */
+static struct entities entities_below(const struct tree_view *view, const struct place *parent,
+                                      const struct branch *b)
+{
+    const struct world *w = view->world;
+    struct entities all = { .kind = b->kind,
+                            .end = (int)w->used[SECTION_GPU_PLANS],
+                            .e = entity_none };
+    const struct gpu_plan *plan = parent->cx.plan;
+    const struct branch *above = parent->node;
+
+    if (parent->cx.gpu < 0)
+        return all;
+    while (!opens_entity(above))
+        above = above->parent;
+    if (above->token == 'n') {
+        const struct fleet_node *node = plan->node < 0 ? NULL : &world_nodes(w)[plan->node];
+
+        all.at = node ? (int)node->first : 0;
+        all.end = node ? (int)(node->first + node->count) : all.end;
+    } else if (above->token == 'r') {
+        all.order = plan_gpus_by_bus(w);
+        all.at = (int)plan_bus_place(w, plan->domain, plan->bus);
+        all.end = (int)plan_bus_place(w, plan->domain, plan->bus + 1);
+    } else {
+        all.at = parent->cx.gpu;
+        all.end = all.at + 1;
+    }
+    return all;
 }
 
 /* A directory that exists only through entities is there when something is in it. */
@@ -215,42 +270,87 @@ static bool is_called(const struct tree_view *view, const struct branch *b, cons
 {
     char candidate[NAME_SIZE];
 
-    /* Of these there may be very many, and each that is made is looked for first. */
-    if (b->token == 'w')
-        return !strcmp(name + b->prefix, world_workloads(view->world)[e->workload].name);
     branch_name(view, b, e, candidate);
     return !strcmp(candidate, name);
 }
 
-/* The GPU of a name that is its index: there may be thousands, and most paths lead through one. */
-static bool gpu_called(const struct tree_view *view, const char *name, struct entity *e)
+/* Whether a text is of that form to its end. */
+static bool hex_is(const char *text, const char *format, uint32_t parts[4], int count)
 {
-    int64_t index;
+    int end = 0;
+    int n = count == 2 ? sscanf(text, format, &parts[0], &parts[1], &end)
+                       : sscanf(text, format, &parts[0], &parts[1], &parts[2], &parts[3], &end);
 
-    if (parse_i64(name, &index) < 0 || index < 0 || index >= view->world->used[SECTION_GPU_PLANS])
-        return false;
-    e->gpu = (int)index;
-    return true;
+    return n == count && end && !text[end];
+}
+
+/* The GPU that a name can only be of, or -1: there may be thousands, and most paths lead through one. */
+static int gpu_called(const struct tree_view *view, const struct place *parent, char token,
+                      const char *name)
+{
+    const struct world *w = view->world;
+    const struct gpu_plan *near = parent->cx.plan;
+    uint32_t gpus = w->used[SECTION_GPU_PLANS], p[4], place;
+    int64_t number = -1;
+    int node;
+
+    switch (token) {
+    case 'i':
+        return parse_i64(name, &number) == 0 && number >= 0 && number < gpus ? (int)number : -1;
+    case 'm':
+        return parse_i64(name, &number) == 0 ? plan_find_minor(w, number) : -1;
+    case 'u':
+        return plan_find_uuid(w, name);
+    case 'b':
+        return hex_is(name, "%x:%x:%x.%x%n", p, 4) ? plan_find_bus(w, p[0], p[1], p[2], p[3]) : -1;
+    case 'r':
+        place = hex_is(name, "%x:%x%n", p, 2) ? plan_bus_place(w, p[0], p[1]) : gpus;
+        return place < gpus ? (int)plan_gpus_by_bus(w)[place] : -1;
+    case 'n':
+        node = plan_find_node(w, name);
+        return node >= 0                         ? (int)world_nodes(w)[node].first
+               : gpus && !w->used[SECTION_NODES] ? 0
+                                                 : -1;
+    case 'j':
+        if (parse_i64(name, &number) < 0 || number < 0 || number >= gpus)
+            return -1;
+        if (near && near->node >= 0)
+            number += world_nodes(w)[near->node].first;
+        return number < gpus ? (int)number : -1;
+    default:
+        return -1;
+    }
+}
+
+/* Only as it is written in a listing: not 01, not +1. */
+static int place_called(const struct tree_view *view, const struct place *parent,
+                        const struct branch *b, const char *name, const struct entity *e,
+                        struct place *place)
+{
+    return is_called(view, b, e, name) && belongs(view, parent, e) ? place_set(place, view, b, e)
+                                                                   : -ENOENT;
 }
 
 static int lookup_entity(const struct tree_view *view, const struct place *parent,
                          const struct branch *b, const char *name, struct place *place)
 {
+    struct entities all;
     struct entity e = entity_none;
+    int r = -ENOENT;
 
     if (strncmp(name, b->name, b->prefix))
         return -ENOENT;
-    if (b->token == 'i') {
-        /* Only as it is written in a listing: not 01, not +1. */
-        if (gpu_called(view, name + b->prefix, &e) && is_called(view, b, &e, name) &&
-            belongs(view, parent, &e))
-            return place_set(place, view, b, &e);
-        return -ENOENT;
-    }
-    while (entity_next(view->world, b->kind, &e))
-        if (is_called(view, b, &e, name) && belongs(view, parent, &e))
-            return place_set(place, view, b, &e);
-    return -ENOENT;
+    if (b->kind == ENTITY_GPU)
+        e.gpu = gpu_called(view, parent, b->token, name + b->prefix);
+    else if (b->kind == ENTITY_WORKLOAD)
+        e.workload = plan_find_workload(view->world, name + b->prefix);
+    if (b->kind == ENTITY_GPU || b->kind == ENTITY_WORKLOAD)
+        return e.gpu >= 0 || e.workload >= 0 ? place_called(view, parent, b, name, &e, place)
+                                             : -ENOENT;
+    all = entities_below(view, parent, b);
+    while (r == -ENOENT && entities_next(view->world, &all))
+        r = place_called(view, parent, b, name, &all.e, place);
+    return r;
 }
 
 /* --- the tree -------------------------------------------------------------------------------- */
@@ -303,14 +403,13 @@ static int list_branch(const struct tree_view *view, const struct branch *b, con
 /* Only PCI roots and nodes are shared by neighbours: each is listed with the first of them. */
 static bool repeats(const struct tree_view *view, const struct branch *b, const struct entity *e)
 {
-    const struct gpu_plan *plans = world_gpu_plans(view->world);
+    const struct world *w = view->world;
+    const struct gpu_plan *plan = &world_gpu_plans(w)[e->gpu < 0 ? 0 : e->gpu];
 
     if (b->token == 'n')
-        return plans[e->gpu].node_index > 0;
-    for (int i = 0; b->token == 'r' && i < e->gpu; i++)
-        if (plans[i].domain == plans[e->gpu].domain && plans[i].bus == plans[e->gpu].bus)
-            return true;
-    return false;
+        return plan->node_index > 0;
+    return b->token == 'r' &&
+           plan_gpus_by_bus(w)[plan_bus_place(w, plan->domain, plan->bus)] != (uint32_t)e->gpu;
 }
 
 int tree_list(const struct tree_view *view, const struct place *directory, tree_add *add,
@@ -321,15 +420,16 @@ int tree_list(const struct tree_view *view, const struct place *directory, tree_
     int r = 0;
 
     for (const struct branch *b = dir->children; b && r == 0; b = b->next) {
-        struct entity e = entity_none;
+        struct entities all;
 
         if (!opens_entity(b)) {
             r = list_branch(view, b, &same, add, into);
             continue;
         }
-        while (r == 0 && entity_next(view->world, b->kind, &e))
-            if (belongs(view, directory, &e) && !repeats(view, b, &e))
-                r = list_branch(view, b, &e, add, into);
+        all = entities_below(view, directory, b);
+        while (r == 0 && entities_next(view->world, &all))
+            if (belongs(view, directory, &all.e) && !repeats(view, b, &all.e))
+                r = list_branch(view, b, &all.e, add, into);
     }
     return r;
 }

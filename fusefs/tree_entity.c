@@ -92,29 +92,42 @@ bool entity_of_number(const struct world *w, enum entity_kind kind, uint64_t num
     return false;
 }
 
-bool entity_next(const struct world *w, enum entity_kind kind, struct entity *e)
+static bool next_instance(const struct world *w, struct entities *all)
 {
-    int gpus = (int)w->used[SECTION_GPU_PLANS];
+    struct entity *e = &all->e;
 
-    if (kind == ENTITY_WORKLOAD)
+    if (all->kind == ENTITY_GI) {
+        while (++e->gi < MIG_GIS_MAX)
+            if (instance_is_there(w, all->kind, e))
+                return true;
+        return false;
+    }
+    for (; e->gi < MIG_GIS_MAX; e->gi++, e->ci = -1)
+        while (++e->ci < MIG_CIS_MAX)
+            if (instance_is_there(w, all->kind, e))
+                return true;
+    return false;
+}
+
+bool entities_next(const struct world *w, struct entities *all)
+{
+    struct entity *e = &all->e;
+    bool instances = all->kind == ENTITY_GI || all->kind == ENTITY_CI;
+
+    if (all->kind == ENTITY_WORKLOAD)
         return ++e->workload < (int)w->used[SECTION_WORKLOADS];
-    if (kind == ENTITY_GPU)
-        return ++e->gpu < gpus;
-    if (e->gpu < 0)
-        *e = (struct entity){ 0, kind == ENTITY_CI ? 0 : -1, -1, -1 };
-    for (; e->gpu < gpus; e->gpu++, e->gi = kind == ENTITY_CI ? 0 : -1, e->ci = -1) {
-        if (!mig_any(&world_gpus(w)[e->gpu]))
-            continue;
-        if (kind == ENTITY_GI) {
-            while (++e->gi < MIG_GIS_MAX)
-                if (instance_is_there(w, kind, e))
-                    return true;
-            continue;
-        }
-        for (; e->gi < MIG_GIS_MAX; e->gi++, e->ci = -1)
-            while (++e->ci < MIG_CIS_MAX)
-                if (instance_is_there(w, kind, e))
-                    return true;
+    if (instances && e->gpu >= 0 && next_instance(w, all))
+        return true;
+    while (all->at < all->end) {
+        int place = all->at++;
+
+        *e = entity_none;
+        e->gpu = all->order ? (int)all->order[place] : place;
+        if (!instances)
+            return true;
+        e->gi = all->kind == ENTITY_CI ? 0 : -1;
+        if (mig_any(&world_gpus(w)[e->gpu]) && next_instance(w, all))
+            return true;
     }
     return false;
 }

@@ -30,7 +30,15 @@ uint64_t entity_number(const struct world *w, enum entity_kind kind, const struc
 bool entity_of_number(const struct world *w, enum entity_kind kind, uint64_t number,
                       struct entity *e);
 
-/* Steps to the next entity of a kind, beginning with the first from entity_none. */
-bool entity_next(const struct world *w, enum entity_kind kind, struct entity *e);
+/* Entities of a kind, one after the other: all of them, or those of some GPUs. */
+struct entities {
+    enum entity_kind kind;
+    const uint32_t *order; /* NULL: GPUs in their own order */
+    int at, end;           /* GPUs: places in that order, the next one and behind the last */
+    struct entity e;       /* entity_none before the first */
+};
+
+/* Steps to the next one, or the first. */
+bool entities_next(const struct world *w, struct entities *all);
 
 #endif

@@ -108,6 +108,7 @@ static void count_needs(const struct applying *a, uint32_t need[SECTION_COUNT])
     need[SECTION_MODELS] = (uint32_t)(a->count < cfg->models.count ? a->count : cfg->models.count);
     need[SECTION_GPU_PLANS] = need[SECTION_GPUS] = (uint32_t)a->count;
     need[SECTION_NODES] = a->count ? (uint32_t)(a->entries[a->count - 1].node_number + 1) : 0;
+    need[SECTION_ORDERS] = GPU_ORDERS * need[SECTION_GPU_PLANS] + need[SECTION_NODES];
     need[SECTION_PROFILES] = (uint32_t)cfg->profiles.count;
     need[SECTION_FAULTS] = need[SECTION_DUE] = (uint32_t)cfg->faults.count;
     for (int i = 0; i < cfg->profiles.count; i++)
@@ -283,6 +284,7 @@ static void set_plans(struct applying *a)
     n->signal_count = fill.signal_count - n->first_signal;
     n->phase_count = fill.phase_count - n->first_phase;
     section_filled(w, &fill);
+    plan_sort(w);
     world_plan_changed(w);
 }
 

@@ -25,6 +25,20 @@ int plan_find_workload(const struct world *w, const char *name);
 /* Position of a GPU by index, UUID or bus id, or -1. */
 int plan_find_gpu(const struct world *w, const char *name);
 
+/* Position of a GPU by what no two have, or -1; of a node by its name, or -1. In no time worth mentioning. */
+int plan_find_uuid(const struct world *w, const char *uuid);
+int plan_find_minor(const struct world *w, int64_t minor);
+int plan_find_bus(const struct world *w, uint32_t domain, uint32_t bus, uint32_t device,
+                  uint32_t function);
+int plan_find_node(const struct world *w, const char *name);
+
+/* All GPUs in the order of their bus addresses, and the place there of the first on that bus, or behind it. */
+const uint32_t *plan_gpus_by_bus(const struct world *w);
+uint32_t plan_bus_place(const struct world *w, uint32_t domain, uint32_t bus);
+
+/* Sorts GPUs and nodes for the functions above. */
+void plan_sort(struct world *w);
+
 /* A GPU, or a compute instance of it. */
 struct device_place {
     int gpu, gi, ci; /* gi and ci -1: the whole GPU */

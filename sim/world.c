@@ -144,6 +144,11 @@ int world_store_adopt(struct world_store *s, int fd, struct why *why)
     return why_set(why, EPROTO, "this world was made by another version");
 }
 
+size_t world_section_bytes(const struct world *w, enum world_section section)
+{
+    return w->used[section] * sections[section].size;
+}
+
 size_t world_store_bytes(const struct world_store *s)
 {
     const struct world *w = world_current(s);

@@ -44,6 +44,12 @@ struct fleet_node {
     uint32_t first, count;
 };
 
+/*
+ * Positions of GPUs, or of nodes, in the order of what they are looked for by. One behind the other: for GPUs
+ * as many as there are, for nodes likewise.
+ */
+enum gpu_order { ORDER_BUS, ORDER_MINOR, ORDER_UUID, GPU_ORDERS };
+
 /* SECTION(ID, name, type, PLAN or LIVE) */
 /* clang-format off */
 #define WORLD_SECTIONS(SECTION)                           \
@@ -53,6 +59,7 @@ struct fleet_node {
     SECTION(PHASES, phases, struct phase, PLAN)           \
     SECTION(GPU_PLANS, gpu_plans, struct gpu_plan, PLAN)  \
     SECTION(NODES, nodes, struct fleet_node, PLAN)        \
+    SECTION(ORDERS, orders, uint32_t, PLAN)               \
     SECTION(WORKLOADS, workloads, struct workload, PLAN)  \
     SECTION(NAMES, names, uint64_t, PLAN)                 \
     SECTION(LIMITS, limits, struct limit, PLAN)           \
@@ -275,6 +282,9 @@ const struct event *world_event_get(const struct world_store *s, uint64_t number
 
 /* The published text of a stream. */
 const char *world_stream(const struct world_store *s, enum stream stream, uint32_t *length);
+
+/* Bytes of a section that are in use. */
+size_t world_section_bytes(const struct world *w, enum world_section section);
 
 /* Bytes of the store's file that are in use by the head, the rings, the archives and both copies. */
 size_t world_store_bytes(const struct world_store *s);

@@ -74,6 +74,15 @@ static inline void invariant_sections(struct invariants *iv, const struct world 
     HOLDS(iv, w->used[SECTION_GPUS] == w->used[SECTION_GPU_PLANS], "a GPU has no plan");
     HOLDS(iv, w->used[SECTION_RUNS] == w->used[SECTION_WORKLOADS], "a run has no workload");
     HOLDS(iv, w->used[SECTION_FAULTS] == w->used[SECTION_DUE], "a planned fault is never due");
+    for (uint32_t i = 0; i < w->used[SECTION_GPU_PLANS]; i++) {
+        const struct gpu_plan *p = &world_gpu_plans(w)[i];
+
+        HOLDS(iv,
+              plan_find_uuid(w, p->uuid) == (int)i && plan_find_minor(w, p->minor) == (int)i &&
+                  plan_find_bus(w, p->domain, p->bus, p->device, p->function) == (int)i &&
+                  (p->node < 0 || plan_find_node(w, world_nodes(w)[p->node].name) == p->node),
+              "GPU %u is not found by its names", i);
+    }
     HOLDS(iv, w->used[SECTION_NAMES] == w->used[SECTION_WORKLOADS], "a workload has no name");
     for (uint32_t k = 0; k < w->used[SECTION_NAMES]; k++)
         HOLDS(iv, world_names(w)[k] == workload_name_hash(world_workloads(w)[k].name),
@@ -86,21 +95,16 @@ static inline void invariant_sections(struct invariants *iv, const struct world 
  */
 static inline void invariant_copies(struct invariants *iv, const struct sim *sim)
 {
-    static const size_t sizes[SECTION_COUNT] = {
-#define SECTION(id, name, type, kind) [SECTION_##id] = sizeof(type),
-        WORLD_SECTIONS(SECTION)
-#undef SECTION
-    };
     const struct world *now = sim_world(sim);
-    const struct world *next =
-        world_begin_part((struct world_store *)(uintptr_t)sim_store(sim), NULL, NULL);
+    const struct world *next = world_begin_part((struct world_store *)(uintptr_t)sim_store(sim),
+                                                NULL, NULL);
 
     HOLDS(iv, next, "there is no room for a change");
     for (int k = 0; next && k < SECTION_COUNT; k++)
         HOLDS(iv,
               next->used[k] == now->used[k] &&
                   !memcmp((const char *)next + next->offset[k], (const char *)now + now->offset[k],
-                          now->used[k] * sizes[k]),
+                          world_section_bytes(now, (enum world_section)k)),
               "section %d of the other copy is not what was published", k);
 }
 
@@ -254,8 +258,8 @@ static inline void invariant_shares(struct invariants *iv, const struct world *w
         for (uint32_t k = 0; k < w->used[SECTION_SHARES]; k++)
             on_it += world_shares(w)[k].gpu == (int32_t)i &&
                      world_runs(w)[world_shares(w)[k].run].state != RUN_ENDED;
-        HOLDS(iv, world_gpus(w)[i].crowd == on_it, "GPU %u has %d workloads and counts %d", i, on_it,
-              world_gpus(w)[i].crowd);
+        HOLDS(iv, world_gpus(w)[i].crowd == on_it, "GPU %u has %d workloads and counts %d", i,
+              on_it, world_gpus(w)[i].crowd);
     }
 
     for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++) {

@@ -188,12 +188,19 @@ static bool same_name(const struct world *w, const struct branch *b, const struc
     }
 }
 
+static void count_look(const struct tree_view *view)
+{
+    if (view->looked)
+        ++*view->looked;
+}
+
 /* An entity can stand below `parent` when the names on the way to it are its own as well. */
 static bool belongs(const struct tree_view *view, const struct place *parent,
                     const struct entity *e)
 {
     const struct entity theirs = entity_of(parent);
 
+    count_look(view);
     for (const struct branch *b = parent->node; b; b = b->parent)
         if (opens_entity(b) && !same_name(view->world, b, &theirs, e))
             return false;
@@ -270,6 +277,7 @@ static bool is_called(const struct tree_view *view, const struct branch *b, cons
 {
     char candidate[NAME_SIZE];
 
+    count_look(view);
     branch_name(view, b, e, candidate);
     return !strcmp(candidate, name);
 }

@@ -27,6 +27,8 @@ struct tree_view {
     const struct host *host;
     const struct world_store *store;
     const struct world *world;
+    uint64_t
+        *looked; /* counts the entities that are compared with a name or a directory; NULL: not */
 };
 
 /* A place in the tree. */

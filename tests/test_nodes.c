@@ -34,9 +34,11 @@ static void mount_node(const char *yaml)
     sim = node_new(yaml);
 }
 
+static uint64_t looked;
+
 static struct tree_view view_now(void)
 {
-    return (struct tree_view){ tree, &host, sim_store(sim), sim_world(sim) };
+    return (struct tree_view){ tree, &host, sim_store(sim), sim_world(sim), &looked };
 }
 
 /* Finds a path without following links: 0 or -errno. */
@@ -815,6 +817,61 @@ static void test_every_row(void)
     model_set_release(&set);
 }
 
+/* --- many GPUs ------------------------------------------------------------------------------- */
+
+/* So many GPUs and workloads were looked at on the way to a path, which must be there. */
+static int64_t looks_for(const char *path)
+{
+    looked = 0;
+    return exists(path) ? (int64_t)looked : -1;
+}
+
+static void test_many(void)
+{
+    static const char *const paths[] = {
+        "gpus/1000/metrics/power_usage_mw",
+        "dev/nvidia1000",
+        "gpus/by-node/rack-125/0",
+        "sys/devices/pci%r/%b/vendor",
+        "proc/driver/nvidia/gpus/%b/information",
+        "gpus/by-bus-id/%b",
+        "gpus/by-uuid/%u",
+        "workloads/w500/state",
+    };
+    struct tree_view view;
+    struct place place;
+    char path[256], name[32];
+
+    mount_node("gpus: {count: 8, node: 'rack-[0-127]'}\n");
+    for (int i = 0; i < 600; i++) {
+        snprintf(name, sizeof(name), "w%d", i);
+        node_workload(sim, name, "{activity: 0}", NULL);
+    }
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        const struct gpu_plan *p = &world_gpu_plans(sim_world(sim))[1000];
+        struct text whole = TEXT_INIT;
+
+        for (const char *at = paths[i]; *at; at++)
+            if (*at != '%')
+                text_addn(&whole, at, 1);
+            else if (*++at == 'u')
+                text_add(&whole, p->uuid);
+            else
+                text_addf(&whole, *at == 'r' ? "%04x:%02x" : "%04x:%02x:%02x.%x", p->domain, p->bus,
+                          p->device, p->function);
+        snprintf(path, sizeof(path), "%s", text_str(&whole));
+        text_release(&whole);
+        ok(looks_for(path) > 0 && looked <= 8, "%s among 1,024 GPUs: %d looks", paths[i],
+           (int)looked);
+    }
+    looked = 0;
+    is_int(find("sys/devices", &place), 0, "sys/devices");
+    view = view_now();
+    tree_links(&view, &place);
+    ok(looked > 1024 && looked <= 8 * 1024, "its directories are counted with %d looks",
+       (int)looked);
+}
+
 int main(void)
 {
     struct why why = { 0 };
@@ -841,6 +898,7 @@ int main(void)
     test_mig_labels();
     test_topology();
     test_every_row();
+    test_many();
     sim_free(sim);
     tree_free(tree);
     text_release(&content);

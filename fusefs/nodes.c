@@ -20,6 +20,7 @@ const struct node_def *const node_tables[] = {
     tuning_nodes,
     workload_nodes,
     control_nodes,
+    table_nodes,
     NULL,
 };
 /* clang-format on */

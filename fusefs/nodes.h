@@ -19,6 +19,7 @@ extern const struct node_def tuning_nodes[];    /* gpus/: more control files */
 extern const struct node_def workload_nodes[];  /* workloads/ */
 extern const struct node_def control_nodes[];   /* control/, events, kmsg, snapshot, usr/ */
 extern const struct node_def inventory_nodes[]; /* gpus/: what they are, who uses them */
+extern const struct node_def table_nodes[];     /* gpus/: files of all of them in one */
 
 /* Reads a configuration and makes the node so; the effective one is kept in host->config. */
 int config_apply_text(struct sim *sim, const struct host *host, const char *text, const char *name,

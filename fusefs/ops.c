@@ -20,7 +20,7 @@ struct daemon *daemon_of(fuse_req_t req)
 
 struct tree_view daemon_view(const struct daemon *d)
 {
-    return (struct tree_view){ d->tree, &d->host, sim_store(d->sim), sim_world(d->sim) };
+    return (struct tree_view){ d->tree, &d->host, sim_store(d->sim), sim_world(d->sim), NULL };
 }
 
 static void reply_entry(fuse_req_t req, struct daemon *d, const struct place *p)

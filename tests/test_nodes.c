@@ -841,6 +841,7 @@ static void test_many(void)
     struct tree_view view;
     struct place place;
     char path[256], name[32];
+    int64_t looks;
 
     mount_node("gpus: {count: 8, node: 'rack-[0-127]'}\n");
     for (int i = 0; i < 600; i++) {
@@ -861,8 +862,8 @@ static void test_many(void)
                           p->device, p->function);
         snprintf(path, sizeof(path), "%s", text_str(&whole));
         text_release(&whole);
-        ok(looks_for(path) > 0 && looked <= 8, "%s among 1,024 GPUs: %d looks", paths[i],
-           (int)looked);
+        looks = looks_for(path);
+        ok(looks > 0 && looks <= 8, "%s among 1,024 GPUs: %d looks", paths[i], (int)looks);
     }
     looked = 0;
     is_int(find("sys/devices", &place), 0, "sys/devices");

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TEXT_MOST = 1 << 24 };
+enum { CHUNK = 1 << 16, TEXT_MOST = 1 << 26 };
 
 /* --- opening --------------------------------------------------------------------------------- */
 
@@ -72,19 +72,28 @@ int client_fail(int err, struct why *why)
 
 static int read_path(const struct client *c, struct text *out, const char *path)
 {
-    int r = c->reader ? -E2BIG : -ENOENT;
+    int fd = c->reader ? reader_open_file(c->reader, path) : -ENOENT;
+    size_t start = out->length;
+    ssize_t n;
+    char *buf;
 
-    for (unsigned long size = 4096; r == -E2BIG && size <= TEXT_MOST; size *= 4) {
-        char *buf = malloc(size);
-
-        if (!buf)
-            return -ENOMEM;
-        r = reader_text(c->reader, path, buf, size);
-        if (r >= 0)
-            text_add(out, buf);
-        free(buf);
-    }
-    return r < 0 ? r : 0;
+    if (fd < 0)
+        return fd;
+    /* The first read has it rendered, the others go on in that text: a short one is the last. */
+    buf = malloc(CHUNK);
+    do {
+        n = buf ? read(fd, buf, CHUNK) : -1;
+        if (n > 0)
+            text_addn(out, buf, (size_t)n);
+    } while ((n == CHUNK && out->length - start <= TEXT_MOST) || (n < 0 && buf && errno == EINTR));
+    n = !buf ? -ENOMEM : n < 0 ? -errno : n == CHUNK ? -E2BIG : 0;
+    free(buf);
+    close(fd);
+    if (n < 0)
+        text_cut(out, start);
+    else if (out->length > start && out->data[out->length - 1] == '\n')
+        text_cut(out, out->length - 1);
+    return (int)n;
 }
 
 int client_read(const struct client *c, struct text *out, const char *fmt, ...)

@@ -17,12 +17,17 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define NO_NAME "" /* a pattern that no entry matches */
+
+/* Where ldconfig keeps what it saw of libraries. */
+#define LDCONFIG_CACHE "/var/cache"
+#define LDCONFIG_NOTES LDCONFIG_CACHE "/ldconfig/aux-cache"
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
@@ -468,6 +473,56 @@ static int run_ldconfig(const char *ldconfig, const char *conf, const char *cach
     return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : -1;
 }
 
+static void copy_file(const char *from, const char *to)
+{
+    int in = open(from, O_RDONLY | O_CLOEXEC), out;
+
+    if (in < 0)
+        return;
+    out = open(to, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+    while (out >= 0 && sendfile(out, in, NULL, 1 << 20) > 0)
+        ;
+    if (out >= 0)
+        close(out);
+    close(in);
+}
+
+/*
+ * ldconfig notes what it saw of libraries in a file of the system's, and waits until that is on the disk: on
+ * one that is busy, for seconds. It gets a copy of the notes, which goes with the stage.
+ */
+static bool shield_notes(struct stage *s)
+{
+    struct text there = TEXT_INIT, notes = TEXT_INIT;
+    bool shielded = false;
+
+    text_addf(&there, "%s/cache", s->place);
+    text_addf(&notes, "%s/ldconfig", text_str(&there));
+    if (s->script) {
+        text_addf(s->script,
+                  "mkdir -p %s\n"
+                  "cp " LDCONFIG_NOTES " %s 2>/dev/null || :\n"
+                  "mount --bind %s " LDCONFIG_CACHE "\n",
+                  text_str(&notes), text_str(&notes), text_str(&there));
+        shielded = true;
+    } else if (mkdir(text_str(&there), 0755) == 0 && mkdir(text_str(&notes), 0700) == 0) {
+        text_add(&notes, "/aux-cache");
+        copy_file(LDCONFIG_NOTES, text_str(&notes));
+        shielded = mount(text_str(&there), LDCONFIG_CACHE, NULL, MS_BIND, NULL) == 0;
+    }
+    text_release(&there);
+    text_release(&notes);
+    return shielded;
+}
+
+static void unshield_notes(struct stage *s)
+{
+    if (s->script)
+        text_add(s->script, "umount " LDCONFIG_CACHE "\n");
+    else
+        umount2(LDCONFIG_CACHE, MNT_DETACH);
+}
+
 /*
  * A cache of its own, with the mount's libraries first, for programs that LD_LIBRARY_PATH does not reach.
  * Where the system has no such cache the variable has to do.
@@ -476,25 +531,30 @@ static int dress_loader(struct stage *s, struct why *why)
 {
     const char *ldconfig = find_ldconfig();
     struct text conf = TEXT_INIT, cache = TEXT_INIT;
+    bool shielded, made = false;
     FILE *f;
     int r = 0;
 
+    if (!ldconfig || access("/etc/ld.so.cache", F_OK) < 0)
+        return 0;
     text_addf(&conf, "%s/ld.so.conf", s->place);
     text_addf(&cache, "%s/ld.so.cache", s->place);
-    if (!ldconfig || access("/etc/ld.so.cache", F_OK) < 0) {
-        r = 0;
-    } else if (s->script) {
+    shielded = access(LDCONFIG_CACHE, F_OK) == 0 && shield_notes(s);
+    if (s->script) {
         text_addf(s->script,
                   "printf '%%s\\n' " STAGE_ROOT "/usr/lib64 'include /etc/ld.so.conf' > %s\n"
-                  "%s -X -f %s -C %s\n"
-                  "mount --bind %s /etc/ld.so.cache\n",
-                  text_str(&conf), ldconfig, text_str(&conf), text_str(&cache), text_str(&cache));
+                  "%s -X -f %s -C %s\n",
+                  text_str(&conf), ldconfig, text_str(&conf), text_str(&cache));
+        made = true;
     } else if ((f = fopen(text_str(&conf), "we"))) {
         fputs(STAGE_ROOT "/usr/lib64\ninclude /etc/ld.so.conf\n", f);
         fclose(f);
-        if (run_ldconfig(ldconfig, text_str(&conf), text_str(&cache)) == 0)
-            r = bind(s, text_str(&cache), "/etc/ld.so.cache", why);
+        made = run_ldconfig(ldconfig, text_str(&conf), text_str(&cache)) == 0;
     }
+    if (shielded)
+        unshield_notes(s);
+    if (made)
+        r = bind(s, text_str(&cache), "/etc/ld.so.cache", why);
     text_release(&conf);
     text_release(&cache);
     return r;

@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fusefs/cli/client.h"
+#include "fusefs/cli/table.h"
 #include "sim/unit.h"
 
 struct options {
@@ -21,53 +20,89 @@ struct options {
     int64_t every_ns;
 };
 
-/* Names of all workloads, sorted. */
-struct names {
-    char **items;
+/* All that is shown of a mount, in as many reads for thousands of GPUs as for one, but for their pages. */
+struct scene {
+    const struct client *client;
+    struct reader_node node;
+    struct table inventory, conditions, workloads;
+};
+
+static int scene_read(const struct client *c, struct scene *s)
+{
+    int r;
+
+    *s = (struct scene){ .client = c };
+    r = reader_node(c->reader, &s->node);
+    if (r == 0)
+        r = table_read(c, &s->inventory, "gpus/inventory");
+    if (r == 0)
+        r = table_read(c, &s->conditions, "gpus/conditions");
+    return r < 0 ? r : table_read(c, &s->workloads, "gpus/workloads");
+}
+
+static void scene_release(struct scene *s)
+{
+    table_release(&s->inventory);
+    table_release(&s->conditions);
+    table_release(&s->workloads);
+}
+
+/* The lines of one GPU, or of one workload. */
+struct facts {
+    const struct table_line *lines;
     int count;
 };
 
-static void names_release(struct names *names)
+static struct facts facts_of_gpu(const struct table *t, int gpu)
 {
-    for (int i = 0; i < names->count; i++)
-        free(names->items[i]);
-    free(names->items);
-    *names = (struct names){ 0 };
+    struct facts f;
+    char whose[16];
+
+    snprintf(whose, sizeof(whose), "%d", gpu);
+    f.count = table_find(t, whose, &f.lines);
+    return f;
 }
 
-static int compare_names(const void *a, const void *b)
+/* The facts of the workload whose lines begin at `line`. */
+static struct facts facts_at(const struct table *t, int line)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    struct facts f = { t->lines + line, 0 };
+
+    while (line + f.count < t->count && !strcmp(f.lines[f.count].whose, f.lines->whose))
+        f.count++;
+    return f;
 }
 
-static int list_workloads(const struct client *c, struct names *names)
+static const char *fact(const struct facts *f, const char *name)
 {
-    int fd = reader_open_file(c->reader, "workloads");
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int r = 0;
+    return table_value(f->lines, f->count, name);
+}
 
-    *names = (struct names){ 0 };
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while (r == 0 && (entry = readdir(dir))) {
-        char **more;
+static const char *fact_or_dash(const struct facts *f, const char *name)
+{
+    const char *value = fact(f, name);
 
-        if (*entry->d_name == '.')
-            continue;
-        more = realloc(names->items, (size_t)(names->count + 1) * sizeof(*more));
-        r = more ? 0 : -ENOMEM;
-        if (more) {
-            names->items = more;
-            more[names->count] = strdup(entry->d_name);
-            r = more[names->count] ? 0 : -ENOMEM;
-            names->count += r == 0;
-        }
+    return value ? value : "-";
+}
+
+/* The next line of that name behind `at`, which is 0 for the first; its number, or -1. */
+static int next_fact(const struct facts *f, int at, const char *name)
+{
+    while (at < f->count && strcmp(f->lines[at].name, name))
+        at++;
+    return at < f->count ? at : -1;
+}
+
+/* The number of a line `progress NAME NUMBER`. */
+static int64_t progress_of(const struct facts *f, const char *name, int64_t otherwise)
+{
+    for (int i = 0; (i = next_fact(f, i, "progress")) >= 0; i++) {
+        int64_t n = client_line_number(f->lines[i].value, name, INT64_MIN);
+
+        if (n != INT64_MIN)
+            return n;
     }
-    closedir(dir);
-    if (names->count)
-        qsort(names->items, (size_t)names->count, sizeof(*names->items), compare_names);
-    return r;
+    return otherwise;
 }
 
 /* --- a table --------------------------------------------------------------------------------- */
@@ -113,98 +148,69 @@ static const char *pair(char buf[CELL], const struct reader_gpu *gpu, enum metri
     return buf;
 }
 
-/* Several lines on one. */
-static void read_line(const struct client *c, struct text *out, int gpu, const char *file)
+/* What holds, on one line. */
+static void add_faults(struct text *out, const struct facts *conditions)
 {
-    if (client_read(c, out, "gpus/%d/%s", gpu, file) < 0)
-        text_add(out, "-");
-    for (char *p = out->data; p && (p = strchr(p, '\n'));)
-        *p = ',';
+    for (int i = 0; (i = next_fact(conditions, i, "fault")) >= 0; i++)
+        if (strcmp(conditions->lines[i].value, "none"))
+            text_addf(out, "%s%s", out->length ? "," : "", conditions->lines[i].value);
 }
 
-static void print_gpu(const struct client *c, int i)
+static void print_gpu(const struct scene *s, int i)
 {
-    struct text name = TEXT_INIT, fault = TEXT_INIT;
+    const struct facts identity = facts_of_gpu(&s->inventory, i),
+                       conditions = facts_of_gpu(&s->conditions, i);
     char temperature[CELL], util[CELL], memory[CELL], power[CELL], pstate[CELL];
+    const char *name = fact_or_dash(&identity, "name");
+    struct text fault = TEXT_INIT;
     struct reader_gpu gpu;
-    int r = reader_gpu(c->reader, i, &gpu);
+    int r = reader_gpu(s->client->reader, i, &gpu);
 
-    read_line(c, &name, i, "identity/name");
-    read_line(c, &fault, i, "control/fault");
+    add_faults(&fault, &conditions);
     if (r < 0 || gpu.lost)
-        printf("%3d  %-26.26s %6s %5s %4s %15s %12s  %s\n", i, text_str(&name), "-", "-", "-", "-",
-               "-", r < 0 ? strerror(-r) : "lost");
+        printf("%3d  %-26.26s %6s %5s %4s %15s %12s  %s\n", i, name, "-", "-", "-", "-", "-",
+               r < 0 ? strerror(-r) : "lost");
     else
-        printf("%3d  %-26.26s %6s %5s %4s %15s %12s  %s\n", i, text_str(&name),
+        printf("%3d  %-26.26s %6s %5s %4s %15s %12s  %s\n", i, name,
                cell(util, &gpu, METRIC_UTILIZATION_GPU, 1, "%"),
                cell(temperature, &gpu, METRIC_TEMPERATURE_GPU, 1, "C"),
                cell(pstate, &gpu, METRIC_PSTATE, 1, ""),
                pair(memory, &gpu, METRIC_MEMORY_USED, METRIC_MEMORY_TOTAL, 1 << 20, " MiB"),
                pair(power, &gpu, METRIC_POWER_USAGE, METRIC_POWER_LIMIT, 1000, " W"),
-               strcmp(text_str(&fault), "none") ? text_str(&fault) : "");
-    text_release(&name);
+               text_str(&fault));
     text_release(&fault);
 }
 
-struct workload_view {
-    struct text state, devices, progress, pod;
-};
-
-static void view_release(struct workload_view *v)
+static void print_workload(const struct facts *f)
 {
-    text_release(&v->state);
-    text_release(&v->devices);
-    text_release(&v->progress);
-    text_release(&v->pod);
-}
-
-/* Whether it is still there. */
-static bool view_workload(const struct client *c, const char *name, struct workload_view *v)
-{
-    *v = (struct workload_view){ 0 };
-    if (client_read(c, &v->state, "workloads/%s/state", name) == 0 &&
-        client_read(c, &v->devices, "workloads/%s/devices", name) == 0 &&
-        client_read(c, &v->progress, "workloads/%s/progress", name) == 0 &&
-        client_read(c, &v->pod, "workloads/%s/pod", name) == 0)
-        return true;
-    view_release(v);
-    return false;
-}
-
-static void print_workload(const struct client *c, const char *name)
-{
-    struct workload_view v;
+    int64_t total = progress_of(f, "total_ns", 0);
     char done[16] = "-";
-    int64_t total;
 
-    if (!view_workload(c, name, &v))
-        return;
-    total = client_line_number(text_str(&v.progress), "total_ns", 0);
     if (total)
         snprintf(done, sizeof(done), "%d%%",
-                 (int)(100.0 * (double)client_line_number(text_str(&v.progress), "progress_ns", 0) /
-                       (double)total));
-    printf("%-26.26s %-10.10s %5s %5" PRId64 "%% %9" PRId64 " MiB  %-20.20s %s\n", name,
-           text_str(&v.devices), done,
-           client_line_number(text_str(&v.progress), "utilization_percent", 0),
-           client_line_number(text_str(&v.progress), "memory_bytes", 0) >> 20, text_str(&v.pod),
-           text_str(&v.state));
-    view_release(&v);
+                 (int)(100.0 * (double)progress_of(f, "progress_ns", 0) / (double)total));
+    printf("%-26.26s %-10.10s %5s %5" PRId64 "%% %9" PRId64 " MiB  %-20.20s %s\n", f->lines->whose,
+           fact_or_dash(f, "devices"), done, progress_of(f, "utilization_percent", 0),
+           progress_of(f, "memory_bytes", 0) >> 20, fact_or_dash(f, "pod"),
+           fact_or_dash(f, "state"));
 }
 
-static void print_table(const struct client *c, const struct reader_node *node,
-                        const struct names *names)
+static void print_table(const struct scene *s)
 {
+    struct facts f;
+
     printf("%3s  %-26s %6s %5s %4s %15s %12s  %s\n", "GPU", "NAME", "UTIL", "TEMP", "PERF",
            "MEMORY", "POWER", "FAULT");
-    for (int i = 0; i < node->gpu_count; i++)
-        print_gpu(c, i);
-    if (!names->count)
+    for (int i = 0; i < s->node.gpu_count; i++)
+        print_gpu(s, i);
+    if (!s->workloads.count)
         return;
     printf("\n%-26s %-10s %5s %6s %13s  %-20s %s\n", "WORKLOAD", "GPUS", "DONE", "UTIL", "MEMORY",
            "POD", "STATE");
-    for (int i = 0; i < names->count; i++)
-        print_workload(c, names->items[i]);
+    for (int at = 0; at < s->workloads.count; at += f.count) {
+        f = facts_at(&s->workloads, at);
+        print_workload(&f);
+    }
 }
 
 /* --- JSON ------------------------------------------------------------------------------------ */
@@ -223,18 +229,16 @@ static void add_json(struct text *out, const char *s)
     text_add(out, "\"");
 }
 
-/* "key": the file's text; null where it cannot be read. */
-static void add_json_file(const struct client *c, struct text *out, const char *key,
-                          const char *directory, const char *file)
+/* "key": what is known of it; null where that is nothing. */
+static void add_json_fact(struct text *out, const struct facts *f, const char *key)
 {
-    struct text value = TEXT_INIT;
+    const char *value = fact(f, key);
 
     text_addf(out, "\"%s\":", key);
-    if (client_read(c, &value, "%s/%s", directory, file) < 0 || !strcmp(text_str(&value), "-"))
+    if (!value || !strcmp(value, "-"))
         text_add(out, "null");
     else
-        add_json(out, text_str(&value));
-    text_release(&value);
+        add_json(out, value);
 }
 
 static void add_json_metrics(struct text *out, const struct reader_gpu *gpu)
@@ -256,41 +260,36 @@ static void add_json_metrics(struct text *out, const struct reader_gpu *gpu)
     }
 }
 
-/* What holds, one in a line, as an array. */
-static void add_json_faults(const struct client *c, struct text *out, int i)
+static void add_json_faults(struct text *out, const struct facts *conditions)
 {
-    struct text faults = TEXT_INIT;
-    char *rest, *line;
     const char *before = "";
 
     text_add(out, "\"faults\":[");
-    if (client_read(c, &faults, "gpus/%d/control/fault", i) == 0 &&
-        strcmp(text_str(&faults), "none"))
-        for (rest = faults.data; (line = strsep(&rest, "\n")); before = ",") {
+    for (int i = 0; (i = next_fact(conditions, i, "fault")) >= 0; i++)
+        if (strcmp(conditions->lines[i].value, "none")) {
             text_add(out, before);
-            add_json(out, line);
+            add_json(out, conditions->lines[i].value);
+            before = ",";
         }
     text_add(out, "]");
-    text_release(&faults);
 }
 
-static void add_json_gpu(const struct client *c, struct text *out, int i)
+static void add_json_gpu(const struct scene *s, struct text *out, int i)
 {
-    static const char *const identity[] = { "uuid", "name", "bus_id", "minor_number" };
+    static const char *const texts[] = { "uuid", "name", "bus_id", "minor_number" };
+    const struct facts identity = facts_of_gpu(&s->inventory, i),
+                       conditions = facts_of_gpu(&s->conditions, i);
     struct reader_gpu gpu = { 0 };
-    int r = reader_gpu(c->reader, i, &gpu);
-    char directory[32];
+    int r = reader_gpu(s->client->reader, i, &gpu);
 
-    snprintf(directory, sizeof(directory), "gpus/%d/identity", i);
     text_addf(out, "{\"index\":%d,", i);
-    for (size_t k = 0; k < sizeof(identity) / sizeof(identity[0]); k++) {
-        add_json_file(c, out, identity[k], directory, identity[k]);
+    for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
+        add_json_fact(out, &identity, texts[k]);
         text_add(out, ",");
     }
-    snprintf(directory, sizeof(directory), "gpus/%d/control", i);
-    add_json_file(c, out, "profile", directory, "profile");
+    add_json_fact(out, &conditions, "profile");
     text_addf(out, ",\"lost\":%s,", r < 0 || gpu.lost ? "true" : "false");
-    add_json_faults(c, out, i);
+    add_json_faults(out, &conditions);
     text_add(out, ",\"metrics\":{");
     if (r == 0 && !gpu.lost)
         add_json_metrics(out, &gpu);
@@ -313,62 +312,49 @@ static void add_json_state(struct text *out, const char *state)
     add_json(out, *message ? message + 1 : message);
 }
 
-/* Whether it was there. */
-static bool add_json_workload(const struct client *c, struct text *out, const char *name)
+static void add_json_workload(struct text *out, const struct facts *f)
 {
-    static const char *const files[] = { "namespace", "pod", "container", "activity" };
+    static const char *const texts[] = { "namespace", "pod", "container", "activity" };
     static const char *const numbers[] = { "progress_ns", "total_ns", "memory_bytes",
                                            "utilization_percent" };
-    struct workload_view v;
-    struct text directory = TEXT_INIT;
+    const char *devices = fact_or_dash(f, "devices"), *pid = fact(f, "pid");
 
-    if (!view_workload(c, name, &v))
-        return false;
-    text_addf(&directory, "workloads/%s", name);
     text_add(out, "{\"name\":");
-    add_json(out, name);
-    text_addf(out, ",\"devices\":[%s],",
-              strcmp(text_str(&v.devices), "none") ? text_str(&v.devices) : "");
-    add_json_state(out, text_str(&v.state));
+    add_json(out, f->lines->whose);
+    text_addf(out, ",\"devices\":[%s],", strcmp(devices, "none") ? devices : "");
+    add_json_state(out, fact_or_dash(f, "state"));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        int64_t n = client_line_number(text_str(&v.progress), numbers[i], -1);
+        int64_t n = progress_of(f, numbers[i], -1);
 
         if (n >= 0)
             text_addf(out, ",\"%s\":%" PRId64, numbers[i], n);
     }
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         text_add(out, ",");
-        add_json_file(c, out, files[i], text_str(&directory), files[i]);
+        add_json_fact(out, f, texts[i]);
     }
-    text_addf(out, ",\"pid\":%" PRId64 "}", client_number(c, 0, "workloads/%s/pid", name));
-    text_release(&directory);
-    view_release(&v);
-    return true;
+    text_addf(out, ",\"pid\":%s}", pid ? pid : "0");
 }
 
-static void print_json(const struct client *c, const struct reader_node *node,
-                       const struct names *names)
+static void print_json(const struct scene *s)
 {
-    struct text out = TEXT_INIT, one = TEXT_INIT;
-    const char *before = "";
+    struct text out = TEXT_INIT;
+    struct facts f;
 
     text_addf(&out, "{\"generation\":%" PRIu64 ",\"time_ns\":%" PRId64 ",\"gpus\":[",
-              node->generation, node->now_ns);
-    for (int i = 0; i < node->gpu_count; i++) {
+              s->node.generation, s->node.now_ns);
+    for (int i = 0; i < s->node.gpu_count; i++) {
         text_add(&out, i ? "," : "");
-        add_json_gpu(c, &out, i);
+        add_json_gpu(s, &out, i);
     }
     text_add(&out, "],\"workloads\":[");
-    for (int i = 0; i < names->count; i++) {
-        text_cut(&one, 0);
-        if (add_json_workload(c, &one, names->items[i])) {
-            text_addf(&out, "%s%s", before, text_str(&one));
-            before = ",";
-        }
+    for (int at = 0; at < s->workloads.count; at += f.count) {
+        f = facts_at(&s->workloads, at);
+        text_add(&out, at ? "," : "");
+        add_json_workload(&out, &f);
     }
     text_add(&out, "]}");
     puts(text_str(&out));
-    text_release(&one);
     text_release(&out);
 }
 
@@ -376,15 +362,12 @@ static void print_json(const struct client *c, const struct reader_node *node,
 
 static int show(const struct client *c, bool json, struct why *why)
 {
-    struct reader_node node;
-    struct names names = { 0 };
-    int r = reader_node(c->reader, &node);
+    struct scene scene;
+    int r = scene_read(c, &scene);
 
     if (r == 0)
-        r = list_workloads(c, &names);
-    if (r == 0)
-        (json ? print_json : print_table)(c, &node, &names);
-    names_release(&names);
+        (json ? print_json : print_table)(&scene);
+    scene_release(&scene);
     fflush(stdout);
     return r < 0
                ? why_set(why, -r, client_is_lost(r) ? "the daemon of %s is gone" : "cannot read %s",

@@ -23,6 +23,7 @@
 enum command_kind {
     COMMAND_WRITE,
     COMMAND_MKDIR,
+    COMMAND_CREATE,
     COMMAND_RMDIR,
     COMMAND_ATTACH,
     COMMAND_DETACH,
@@ -37,12 +38,12 @@ struct command {
     uint64_t request; /* its number, and */
     bool resent;      /* whether a worker before may have applied it already */
     uint64_t ino;     /* what it is about */
-    char *text;       /* write: the text; mkdir, rmdir: the name; owned */
+    char *text;       /* write: the text; mkdir, create, rmdir: the workload's name; owned */
     size_t size;      /* of what was written */
     uint32_t uid, pid;
     struct fuse_file_info fi;
     int result;    /* 0 or -errno, once applied */
-    uint64_t made; /* mkdir: inode of the new directory */
+    uint64_t made; /* mkdir: inode of the new directory; create: of its `attach` */
     struct command *next;
 };
 

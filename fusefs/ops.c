@@ -236,16 +236,6 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 
 /* --- what cannot be done --------------------------------------------------------------------- */
 
-static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
-                      struct fuse_file_info *fi)
-{
-    (void)parent;
-    (void)name;
-    (void)mode;
-    (void)fi;
-    fuse_reply_err(req, EPERM);
-}
-
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
     (void)parent;

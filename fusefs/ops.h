@@ -29,6 +29,8 @@ struct command *command_new(fuse_req_t req, enum command_kind kind, fuse_ino_t i
 void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
               struct fuse_file_info *fi);
 void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode);
+void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+               struct fuse_file_info *fi);
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name);
 
 /* ops_file.c */

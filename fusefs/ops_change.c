@@ -6,6 +6,7 @@
 #include "fusefs/ops.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,38 @@ void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
         return;
     }
     hand_over(req, COMMAND_MKDIR, parent, name, strlen(name));
+}
+
+/*
+ * The workload NAME, with its `attach` open: `.NAME` is made below workloads/, which no workload is called. So
+ * there is no moment in which it is there and nobody holds it.
+ */
+void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+               struct fuse_file_info *fi)
+{
+    struct daemon *d = daemon_of(req);
+    struct command *c;
+    struct place p;
+
+    (void)mode;
+    if (!ops_look(req, d, parent, &p))
+        return;
+    if (!tree_holds_workloads(&p) || *name != '.' || (fi->flags & O_ACCMODE) == O_RDONLY) {
+        ops_answer(req, d, EPERM);
+        return;
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (strlen(name + 1) > NAME_MAX_WORKLOAD) {
+        fuse_reply_err(req, ENAMETOOLONG);
+        return;
+    }
+    c = command_new(req, COMMAND_CREATE, parent, name + 1, strlen(name + 1));
+    if (!c)
+        return;
+    c->fi = *fi;
+    c->fi.fh = d->request;
+    c->fi.direct_io = 1;
+    daemon_command(d, c);
 }
 
 void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)

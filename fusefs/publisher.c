@@ -44,6 +44,17 @@ static int apply_write(struct daemon *d, struct command *c, struct place *p, str
     return p->cx.def->store(&p->cx, parse_trimmed(c->text), why);
 }
 
+static bool makes_workload(const struct command *c)
+{
+    return c->kind == COMMAND_MKDIR || c->kind == COMMAND_CREATE;
+}
+
+/* What of a workload is answered. */
+static uint64_t made_of(const struct command *c, uint64_t id)
+{
+    return tree_ino(c->kind == COMMAND_CREATE ? "workloads/%w/attach" : "workloads/%w", id);
+}
+
 static int apply_mkdir(struct daemon *d, struct command *c, struct why *why)
 {
     struct workload_spec spec;
@@ -53,8 +64,9 @@ static int apply_mkdir(struct daemon *d, struct command *c, struct why *why)
     workload_spec_init(&spec);
     snprintf(spec.name, sizeof(spec.name), "%s", c->text);
     spec.uid = c->uid;
+    spec.attached = c->kind == COMMAND_CREATE;
     r = sim_add_workload(d->sim, &spec, &id, why);
-    c->made = r < 0 ? 0 : tree_ino("workloads/%w", id);
+    c->made = r < 0 ? 0 : made_of(c, id);
     return r;
 }
 
@@ -94,6 +106,7 @@ static int apply(struct daemon *d, struct command *c, struct place *p, struct wh
     case COMMAND_WRITE:
         return apply_write(d, c, p, why);
     case COMMAND_MKDIR:
+    case COMMAND_CREATE:
         return apply_mkdir(d, c, why);
     case COMMAND_RMDIR:
         return apply_rmdir(d, c, why);
@@ -109,13 +122,13 @@ static int apply(struct daemon *d, struct command *c, struct place *p, struct wh
     return -EINVAL;
 }
 
-/* The workload of a mkdir that the worker before had made and not answered. */
+/* The workload that the worker before had made and not answered. */
 static uint64_t made_before(struct daemon *d, const struct command *c)
 {
     const struct run *run = sim_find_run(d->sim, c->text);
     const struct world *w = sim_world(d->sim);
 
-    return run ? tree_ino("workloads/%w", world_workloads(w)[run - world_runs(w)].id) : 0;
+    return run ? made_of(c, world_workloads(w)[run - world_runs(w)].id) : 0;
 }
 
 /* Says whether steps are due because of it: it is not done before they are made. */
@@ -127,7 +140,7 @@ static bool command_apply(struct daemon *d, struct command *c)
     struct place p;
 
     if (c->resent && world_applied(sim_store(d->sim), c->request)) {
-        c->made = c->kind == COMMAND_MKDIR ? made_before(d, c) : 0;
+        c->made = makes_workload(c) ? made_before(d, c) : 0;
         return false; /* done, but never answered */
     }
     c->result = tree_resolve(&view, c->ino, &p);
@@ -159,6 +172,8 @@ static void reply_made(struct daemon *d, struct command *c)
     pthread_mutex_unlock(&d->lock);
     if (r < 0)
         fuse_reply_err(c->req, EIO);
+    else if (c->kind == COMMAND_CREATE)
+        fuse_reply_create(c->req, &e, &c->fi);
     else
         fuse_reply_entry(c->req, &e);
 }
@@ -169,7 +184,7 @@ static void command_reply(struct daemon *d, struct command *c)
         fuse_reply_err(c->req, -c->result);
     else if (c->kind == COMMAND_WRITE)
         fuse_reply_write(c->req, c->size);
-    else if (c->kind == COMMAND_MKDIR)
+    else if (makes_workload(c))
         reply_made(d, c);
     else if (c->kind == COMMAND_ATTACH || c->kind == COMMAND_OPEN_DEVICE)
         fuse_reply_open(c->req, &c->fi);

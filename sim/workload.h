@@ -90,6 +90,7 @@ struct workload_spec {
     struct bind_list limits;   /* of struct limit_spec */
     char namespace[WORKLOAD_NAME], pod[WORKLOAD_POD], container[WORKLOAD_NAME];
     int64_t pid, uid;
+    int attached; /* how many hold it from the beginning; nobody describes that */
 };
 
 extern const struct bind_table workload_table;

@@ -238,6 +238,7 @@ int workload_append(struct stepping *st, const struct workload_spec *spec, doubl
         .pid = (int32_t)spec->pid,
         .uid = (uint32_t)spec->uid,
         .from_config = from_config,
+        .attached = spec->attached,
         .repeat = spec->repeat,
         .start_ns = spec->start_ns,
         .sample_ns = spec->sample_ns,

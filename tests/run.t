@@ -299,6 +299,7 @@ explained=(--name same --devices 1 --memory 3GiB --activity '80:0:10s, 20:0:20s'
 bounded "$fakegpufs" run --mount "$mnt" --explain "${explained[@]}" >"$dir/script" 2>&1
 is $? 0 '--explain'
 is "$(ls "$mnt/workloads")" '' 'does nothing itself'
+is "$(head -n 1 "$dir/script") $(grep -c mkdir "$dir/script")" "exec 9> $mnt/workloads/.same 0" 'its workload is held as soon as it is there'
 
 # described: what the workload `same` is, once its activity is there.
 described() {

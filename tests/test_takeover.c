@@ -165,6 +165,25 @@ static void attach_and_let_go(struct tally *t)
         wrong(t, "%s is still there", name);
 }
 
+/* Made and held in one step: whether or not the answer came, there is one who holds it. */
+static void make_held_and_let_go(struct tally *t)
+{
+    static int number;
+    char name[64];
+    int fd;
+
+    snprintf(name, sizeof(name), "workloads/h%d", number++);
+    fd = open(file_path("workloads/.%s", name + strlen("workloads/")), O_CREAT | O_EXCL | O_WRONLY,
+              0644);
+    if (fd < 0)
+        wrong(t, "%s is not made: %s", name, strerror(errno));
+    if (access(file_path("%s", name), F_OK) < 0)
+        wrong(t, "%s is not there: %s", name, strerror(errno));
+    close(fd);
+    if (!WAIT_UNTIL(access(file_path("%s", name), F_OK) < 0))
+        wrong(t, "%s is still there", name);
+}
+
 static void follow_events(struct tally *t)
 {
     static char buf[65536];
@@ -239,6 +258,7 @@ static const struct {
     { "one who makes and removes workloads", make_and_remove },
     { "one who opens devices", open_device },
     { "one who attaches and lets go", attach_and_let_go },
+    { "one who makes what he holds", make_held_and_let_go },
     { "one who follows the events", follow_events },
     { "one who polls the kernel log", poll_events },
     { "one who raises Xids", raise_xid },

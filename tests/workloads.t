@@ -193,6 +193,23 @@ cat "$job/attach" >/dev/null
 is "$(cat "$job/state")" running 'and its holder does not end the next of that name'
 rmdir "$job"
 
+# --- Made by the one who holds it ----------------------------------------------
+
+{ bash -c 'exec 9>"$1/.job"; cat "$1/job/attach"; ls -A "$1"; kill -KILL $$' - "$mnt/workloads" >"$dir/state"; } 2>/dev/null
+is "$(cat "$dir/state")" $'1\njob' 'a file with a dot makes a workload that is held from the beginning'
+wait_for is_removed job; ok $? 'and goes with its maker, though nobody opened attach'
+background bash -c 'exec 9>"$1/.job" && exec sleep 600' - "$mnt/workloads"
+wait_for attached job 1
+hold job
+wait_for attached job 2; ok $? 'others may hold it, too'
+is "$(bash -c ': >"$1/.job"' - "$mnt/workloads" 2>&1 | grep -o 'File exists')" 'File exists' 'a name that there is: EEXIST'
+stat "$mnt/workloads/.job" 2>/dev/null; is $? 1 'the file itself is not there'
+is "$(bash -c ': >"$1/.-x"' - "$mnt/workloads" 2>&1 | grep -o 'Invalid argument') $(cat "$mnt/control/last_error")" \
+    "Invalid argument '-x' is not a name for a workload" 'a name that is none: EINVAL, and why'
+is "$(bash -c ': >"$1/job2"; : >"$2/.job2"' - "$mnt/workloads" "$mnt/gpus" 2>&1 | grep -c 'Operation not permitted')" 2 \
+    'without the dot, or elsewhere: EPERM'
+rmdir "$job"; ok $? 'rmdir ends it'
+
 # --- Devices as files: who has one open is a process on that GPU ---------------
 
 background bash -c 'exec 9<>"$1" && exec sleep 600' - "$mnt/dev/nvidia1"

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,6 +233,29 @@ static int change_directory(const struct client *c, const char *path, const char
     return r == -EEXIST ? r : r < 0 ? refuse(c, path, r, why) : 0;
 }
 
+static int exists_already(const char *path, struct why *why)
+{
+    return why_set(why, EEXIST, "there is a workload '%s' already",
+                   strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+}
+
+int client_make_held(const struct client *c, const char *name, int *fd, struct why *why)
+{
+    struct text path = TEXT_INIT, whole = TEXT_INIT;
+    int r = 0;
+
+    *fd = -1;
+    text_addf(&path, "workloads/.%s", name);
+    text_addf(&whole, "%s/%s", c->root, text_str(&path));
+    if (c->explain)
+        say_file(c, "exec 9> ", text_str(&path));
+    else if ((*fd = open(text_str(&whole), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644)) < 0)
+        r = errno == EEXIST ? exists_already(name, why) : refuse(c, text_str(&path), -errno, why);
+    text_release(&path);
+    text_release(&whole);
+    return r;
+}
+
 static int make_directory(const char *path)
 {
     return mkdir(path, 0755);
@@ -241,9 +265,7 @@ int client_make(const struct client *c, const char *path, struct why *why)
 {
     int r = change_directory(c, path, "mkdir ", make_directory, why);
 
-    return r == -EEXIST ? why_set(why, EEXIST, "there is a workload '%s' already",
-                                  strrchr(path, '/') ? strrchr(path, '/') + 1 : path)
-                        : r;
+    return r == -EEXIST ? exists_already(path, why) : r;
 }
 
 int client_remove(const struct client *c, const char *path, struct why *why)

@@ -70,6 +70,12 @@ int64_t client_line_number(const char *text, const char *name, int64_t otherwise
 /* Writes one command to a file. The refusal's sentence is the mount's own. */
 int client_put(const struct client *client, const char *path, const char *text, struct why *why);
 
+/*
+ * Makes a workload and holds it, in one step: it goes when the descriptor is closed, however this process
+ * ends. 0 (and -1 for a descriptor where lines are explained) or -errno with a sentence.
+ */
+int client_make_held(const struct client *client, const char *name, int *fd, struct why *why);
+
 /* Makes, or removes, the directory of a workload. */
 int client_make(const struct client *client, const char *path, struct why *why);
 int client_remove(const struct client *client, const char *path, struct why *why);

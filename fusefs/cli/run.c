@@ -1,8 +1,8 @@
 /*
  * fakegpufs run: a workload that lives as long as this process.
  *
- * A workload is a directory with files; this makes it, fills them in, and holds `attach` open, so that
- * the mount removes the workload however this process ends.
+ * A workload is a directory with files; this makes it with its `attach` open and fills them in, so that the
+ * mount removes the workload however, and whenever, this process ends.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -207,40 +207,19 @@ static int choose_devices(struct job *j)
     return r;
 }
 
-static void set_directory(struct job *j)
-{
-    text_cut(&j->directory, 0);
-    text_addf(&j->directory, "workloads/%s", text_str(&j->name));
-}
-
 /* In another container somebody may have the same process id: then a number makes the name another. */
-static int make_directory(struct job *j)
+static int make_workload(struct job *j)
 {
     size_t length = j->name.length;
-    int r;
+    int r = client_make_held(&j->client, text_str(&j->name), &j->attach, &j->why);
 
-    set_directory(j);
-    r = client_make(&j->client, text_str(&j->directory), &j->why);
     for (int i = 2; r == -EEXIST && !j->named && i < 1000; i++) {
         text_cut(&j->name, length);
         text_addf(&j->name, "-%d", i);
-        set_directory(j);
-        r = client_make(&j->client, text_str(&j->directory), &j->why);
+        r = client_make_held(&j->client, text_str(&j->name), &j->attach, &j->why);
     }
-    return r;
-}
-
-static int hold(struct job *j)
-{
-    struct text path = TEXT_INIT;
-    int r = 0;
-
-    text_addf(&path, "%s/%s/attach", j->client.root, text_str(&j->directory));
-    if (j->client.explain)
-        client_say(&j->client, "exec 9> %s", text_str(&path));
-    else if ((j->attach = open(text_str(&path), O_WRONLY | O_CLOEXEC)) < 0)
-        r = why_set(&j->why, errno, "cannot open %s: %s", text_str(&path), strerror(errno));
-    text_release(&path);
+    text_cut(&j->directory, 0);
+    text_addf(&j->directory, "workloads/%s", text_str(&j->name));
     return r;
 }
 
@@ -271,9 +250,7 @@ static int begin(struct job *j)
     int r = choose_devices(j);
 
     if (r == 0)
-        r = make_directory(j);
-    if (r == 0)
-        r = hold(j);
+        r = make_workload(j);
     if (r == 0)
         r = put_pid(j, getpid());
     for (int i = 0; r == 0 && i < FILES; i++)

@@ -1,0 +1,196 @@
+/*
+ * What commands cost where there are thousands of GPUs, and changes where there are thousands of workloads.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/bench.h"
+
+enum { TIMES = 5, GPUS = 4096, FEW = 100, MANY = 10000 };
+
+static char program[PATH_MAX], place[] = "/tmp/fakegpufs-bench-XXXXXX";
+
+static void die(const char *what)
+{
+    fprintf(stderr, "bench_scale: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static int run(char *const argv[])
+{
+    pid_t child = fork();
+    int status = 0;
+
+    if (child < 0)
+        die("fork");
+    if (child == 0) {
+        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        execv(argv[0], argv);
+        _exit(127);
+    }
+    if (waitpid(child, &status, 0) < 0)
+        die("wait");
+    return status;
+}
+
+static void unmount(void)
+{
+    run((char *[]){ program, (char *)"umount", place, NULL });
+    for (int i = 0; i < 100 && rmdir(place) < 0; i++)
+        usleep(10000);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof(*values), by_value);
+    return values[count / 2];
+}
+
+/* Of several times, how long a program takes from its start to its end, in ms. */
+static double time_of(char *const argv[])
+{
+    double ms[TIMES];
+
+    for (int i = 0; i < TIMES; i++) {
+        int64_t begin = bench_now_ns();
+
+        if (run(argv) != 0)
+            die(argv[1] ? argv[1] : argv[0]);
+        ms[i] = (double)(bench_now_ns() - begin) / 1e6;
+    }
+    return median(ms, TIMES);
+}
+
+/* As many bind mounts of a file of a tmpfs as exec makes of device nodes and PCI roots, in ms. */
+static double native_mounts_ms(void)
+{
+    int pipes[2], status;
+    double ms = 0;
+    pid_t child;
+
+    if (pipe(pipes) < 0 || (child = fork()) < 0)
+        die("fork");
+    if (child == 0) {
+        int64_t begin = bench_now_ns();
+        bool made = unshare(CLONE_NEWNS) == 0 &&
+                    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                    mount("none", "/mnt", "tmpfs", 0, NULL) == 0;
+        char path[64];
+
+        close(open("/mnt/file", O_CREAT | O_WRONLY, 0644));
+        for (int i = 0; made && i < 2 * GPUS; i++) {
+            snprintf(path, sizeof(path), "/mnt/%d", i);
+            close(open(path, O_CREAT | O_WRONLY, 0644));
+            made = mount("/mnt/file", path, NULL, MS_BIND, NULL) == 0;
+        }
+        ms = (double)(bench_now_ns() - begin) / 1e6;
+        _exit(made && write(pipes[1], &ms, sizeof(ms)) == sizeof(ms) ? 0 : 1);
+    }
+    if (waitpid(child, &status, 0) < 0 || status || read(pipes[0], &ms, sizeof(ms)) != sizeof(ms))
+        ms = 0;
+    close(pipes[0]);
+    close(pipes[1]);
+    return ms;
+}
+
+static void bench_gpus(void)
+{
+    double none = time_of((char *[]){ (char *)"/bin/true", NULL });
+    double status = time_of(
+        (char *[]){ program, (char *)"status", (char *)"--mount", place, NULL });
+    double exec = time_of((char *[]){ program, (char *)"exec", (char *)"--mount", place,
+                                      (char *)"--", (char *)"/bin/true", NULL });
+    double native = native_mounts_ms();
+
+    bench_row("fakegpufs status, 4,096 GPUs", status, "ms", 500, none,
+              "start and end of /bin/true");
+    bench_row("fakegpufs exec, 4,096 GPUs", exec, "ms", 5000, native,
+              native > 0 ? "as many bind mounts in a tmpfs" : "");
+}
+
+/* Directories FROM to TO are made, or removed, in a directory: us for each. */
+static double directories_us(const char *in, int from, int to, bool made)
+{
+    int64_t begin = bench_now_ns();
+    char path[PATH_MAX];
+
+    for (int i = from; i < to; i++) {
+        snprintf(path, sizeof(path), "%s/w%d", in, i);
+        if ((made ? mkdir(path, 0755) : rmdir(path)) < 0)
+            die(path);
+    }
+    return (double)(bench_now_ns() - begin) / 1e3 / (to - from);
+}
+
+static void bench_workloads(void)
+{
+    char workloads[PATH_MAX], native[] = "/dev/shm/fakegpufs-bench-XXXXXX";
+    double few, many, removed, made;
+
+    snprintf(workloads, sizeof(workloads), "%s/workloads", place);
+    if (!mkdtemp(native))
+        die(native);
+    made = directories_us(native, 0, MANY, true);
+    directories_us(native, 0, MANY, false);
+    rmdir(native);
+    few = directories_us(workloads, 0, FEW, true);
+    directories_us(workloads, FEW, MANY - FEW, true);
+    many = directories_us(workloads, MANY - FEW, MANY, true);
+    removed = directories_us(workloads, MANY / 2, MANY / 2 + FEW, false);
+    bench_row("making a workload, of the first 100", few, "us", 0, made, "a mkdir in a tmpfs");
+    bench_row("… of the last 100 of 10,000", many, "us", 3 * few, made, "a mkdir in a tmpfs");
+    bench_row("removing one from the middle of 10,000", removed, "us", 0, made,
+              "a mkdir in a tmpfs");
+}
+
+static void serve(const char *gpus)
+{
+    if (run((char *[]){ program, (char *)"mount", (char *)"--gpus", (char *)(uintptr_t)gpus,
+                        (char *)"--profile", (char *)"cycle", place, NULL }) != 0) {
+        rmdir(place);
+        printf("scale: SKIP: nothing can be mounted here\n");
+        exit(0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    char *self = realpath(argv[0], NULL);
+
+    (void)argc;
+    snprintf(program, sizeof(program), "%s/../fakegpufs", dirname(self));
+    free(self);
+    if (!mkdtemp(place))
+        die(place);
+    serve("4096");
+    bench_heading("thousands");
+    bench_gpus();
+    unmount();
+    mkdir(place, 0700);
+    serve("8");
+    bench_workloads();
+    unmount();
+    return 0;
+}

@@ -139,7 +139,7 @@ static int64_t note_due(struct sim *sim, int64_t elapsed_ns, int64_t real_ns)
 
     if (now->paused || now->speed == 0)
         return 0; /* nothing moves, and no reader need look again */
-    next = world_begin(&sim->store, NULL, NULL);
+    next = world_begin_part(&sim->store, NULL, NULL);
     steps = clock_due(&next->node, elapsed_ns, next->node_plan.step_ns, STEPS_AT_ONCE);
     next->node.run_until_ns = next->node.now_ns + steps * next->node_plan.step_ns;
     next->node.real_ns = real_ns;
@@ -191,7 +191,7 @@ int sim_clock(struct sim *sim, const char *text, struct why *why)
 
     if (r < 0)
         return r;
-    next = world_begin(&sim->store, NULL, why);
+    next = world_begin_part(&sim->store, NULL, why);
     if (!next)
         return -ENOMEM;
     /* What passed before counts no longer, above all not what a pause took. */

@@ -258,7 +258,10 @@ const struct world *world_current(const struct world_store *s);
 struct world *world_begin(struct world_store *s, const uint32_t need[SECTION_COUNT],
                           struct why *why);
 
-/* The same for a change of a few items, who says of each of them, LIVE or PLAN, that he touches it. */
+/*
+ * The same for a change of a few items, or of the node alone: the caller says of each item, LIVE or PLAN, that
+ * he touches it.
+ */
 struct world *world_begin_part(struct world_store *s, const uint32_t need[SECTION_COUNT],
                                struct why *why);
 

@@ -266,7 +266,7 @@ static void test_copies(void)
     };
     struct sim *few = node_new("gpus: {count: 8}\n"), *many = node_new("gpus: {count: 64}\n");
     char name[32];
-    uint64_t before;
+    uint64_t before, step;
 
     refused = 0;
     for (int i = 0; i < 2000; i++) {
@@ -290,6 +290,13 @@ static void test_copies(void)
     ok(sim_store(many)->copied - before <
            64 * sizeof(struct gpu) + 3000 * (sizeof(struct run) + sizeof(struct share)),
        "a step copies what moves, and nothing of the plan");
+    before = sim_store(many)->copied;
+    sim_step(many);
+    step = sim_store(many)->copied - before;
+    before = sim_store(many)->copied;
+    is_int(sim_advance(many, sim_world(many)->node_plan.step_ns), 1, "time for a step passes");
+    is_int((int64_t)(sim_store(many)->copied - before), (int64_t)step,
+           "to note that it did copies nothing more");
     sim_free(few);
     sim_free(many);
 }

@@ -247,20 +247,26 @@ static inline void invariant_run(struct invariants *iv, const struct world *w, u
     text_release(&message);
 }
 
+/* GPUs count who is on them. */
+static inline void invariant_crowds(struct invariants *iv, const struct world *w)
+{
+    int32_t *crowd = calloc(w->used[SECTION_GPUS] + 1, sizeof(*crowd));
+
+    for (uint32_t s = 0; crowd && s < w->used[SECTION_SHARES]; s++) {
+        const struct share *share = &world_shares(w)[s];
+
+        crowd[share->gpu] += world_runs(w)[share->run].state != RUN_ENDED;
+    }
+    for (uint32_t i = 0; crowd && i < w->used[SECTION_GPUS]; i++)
+        HOLDS(iv, world_gpus(w)[i].crowd == crowd[i], "GPU %u has %d workloads and counts %d", i,
+              crowd[i], world_gpus(w)[i].crowd);
+    free(crowd);
+}
+
 /* Every share belongs to one run, and that run says so. */
 static inline void invariant_shares(struct invariants *iv, const struct world *w)
 {
     uint32_t counted = 0;
-
-    for (uint32_t i = 0; i < w->used[SECTION_GPUS]; i++) {
-        int32_t on_it = 0;
-
-        for (uint32_t k = 0; k < w->used[SECTION_SHARES]; k++)
-            on_it += world_shares(w)[k].gpu == (int32_t)i &&
-                     world_runs(w)[world_shares(w)[k].run].state != RUN_ENDED;
-        HOLDS(iv, world_gpus(w)[i].crowd == on_it, "GPU %u has %d workloads and counts %d", i,
-              on_it, world_gpus(w)[i].crowd);
-    }
 
     for (uint32_t k = 0; k < w->used[SECTION_RUNS]; k++) {
         const struct run *run = &world_runs(w)[k];
@@ -635,6 +641,8 @@ static inline bool invariants_hold(struct invariants *iv, const struct sim *sim)
     }
     if (!iv->broken.length)
         invariant_shares(iv, w);
+    if (!iv->broken.length)
+        invariant_crowds(iv, w);
     if (!iv->broken.length)
         invariant_copies(iv, sim);
     if (!iv->broken.length)

@@ -107,6 +107,7 @@ refused 64 'error, warn, info, debug' 'an unknown log level' mount --log-level l
 refused 64 'without --config' 'GPUs twice' mount -c /dev/null --gpus 1 "$mnt"
 refused 64 'is not expected' 'umount of two' umount "$mnt" "$mnt"
 refused 1 'nothing[.]yaml: No such file' 'a missing configuration' mount -c "$dir/nothing.yaml" "$mnt"
+refused 1 "cannot mount on ${fakegpufs%/*}: the program's own files in .* would be hidden" 'its own directory' mount "${fakegpufs%/*}"
 refused 1 "found 'many'; allowed: a whole number" 'a count that is none' mount --gpus many "$mnt"
 refused 1 "'A1000' is not a model; .*A100-SXM4-40GB" 'an unknown model' mount --model A1000 "$mnt"
 refused 1 "'fast' is not a speed" 'a speed that is none' mount --speed fast "$mnt"

@@ -68,6 +68,32 @@ static char *library_dir(const char *programs)
     return dir ? dir : strdup(programs);
 }
 
+static bool is_below(const char *path, const char *directory)
+{
+    size_t n = strlen(directory);
+
+    if (n == 1)
+        return true; /* of the root everything is */
+    return !strncmp(path, directory, n) && (path[n] == '/' || !path[n]);
+}
+
+/* What the mount serves of these it reads by name: below itself it would wait for itself. */
+static int check_not_covered(const char *mountpoint, const char *programs, const char *libraries,
+                             struct why *why)
+{
+    const char *const own[] = { programs, libraries };
+    char *real = realpath(mountpoint, NULL);
+    int r = 0;
+
+    for (int i = 0; real && r == 0 && i < 2; i++)
+        if (own[i] && is_below(own[i], real))
+            r = why_set(why, EBUSY,
+                        "cannot mount on %s: the program's own files in %s would be hidden",
+                        mountpoint, own[i]);
+    free(real);
+    return r;
+}
+
 /* --- background ------------------------------------------------------------------------------ */
 
 static int write_pid_file(const char *path, struct why *why)
@@ -162,7 +188,7 @@ static int serve(const struct options *o, const char *mountpoint, const struct c
         .library_dir = libraries,
         .ready_fd = -1,
     };
-    int r = 0;
+    int r;
 
     /* The worker looks at it later, from wherever it is then. The name itself may be a link that is swapped. */
     if (o->which.config)
@@ -175,16 +201,18 @@ static int serve(const struct options *o, const char *mountpoint, const struct c
         free(here);
     }
     s.config_path = config_path;
-    if (!o->foreground)
+    r = check_not_covered(mountpoint, programs, libraries, why);
+    if (r == 0 && !o->foreground)
         r = go_background(&s.ready_fd);
     if (r == 0)
         r = redirect_log(o->log, o->foreground, why);
     if (r == 0)
         r = write_pid_file(o->pid_file, why);
-    if (r == 0)
+    if (r == 0) {
         r = supervisor_run(&s);
-    if (o->pid_file)
-        unlink(o->pid_file);
+        if (o->pid_file)
+            unlink(o->pid_file);
+    }
     free(config_path);
     free(libraries);
     free(programs);

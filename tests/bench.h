@@ -11,12 +11,27 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "fusefs/realtime.h"
 
 static inline int64_t bench_now_ns(void)
 {
     return real_ns(CLOCK_MONOTONIC);
+}
+
+static inline int bench_by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of several rounds: noise only ever adds. They are sorted. */
+static inline double bench_median(double *rounds, int count)
+{
+    qsort(rounds, (size_t)count, sizeof(*rounds), bench_by_value);
+    return rounds[count / 2];
 }
 
 static inline void bench_heading(const char *subject)

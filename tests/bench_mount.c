@@ -56,13 +56,6 @@ static void unmount(void)
         usleep(10000);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The median time of one call, in us. */
 static double time_us(void (*call)(void *), void *argument, int times)
 {
@@ -76,8 +69,7 @@ static double time_us(void (*call)(void *), void *argument, int times)
             call(argument);
         rounds[r] = (double)(bench_now_ns() - start) / times / 1000;
     }
-    qsort(rounds, ROUNDS, sizeof(rounds[0]), by_value);
-    return rounds[ROUNDS / 2];
+    return bench_median(rounds, ROUNDS);
 }
 
 static void open_read_close(void *path)

@@ -62,19 +62,6 @@ static void unmount(void)
         usleep(10000);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof(*values), by_value);
-    return values[count / 2];
-}
-
 static const char *path_of(const char *name)
 {
     static char path[PATH_MAX];
@@ -258,10 +245,10 @@ int main(int argc, char **argv)
         killing[i] = kill_ms();
     idle_ms = step_ms();
     bench_heading("fakegpufs run");
-    bench_row("start of the program to a registered workload", median(registering, TIMES), "ms", 20,
-              median(native, TIMES), "start and end of /bin/true");
-    bench_row("kill of a client to the end of its workload", median(killing, TIMES), "ms", 100, 0,
-              "");
+    bench_row("start of the program to a registered workload", bench_median(registering, TIMES),
+              "ms", 20, bench_median(native, TIMES), "start and end of /bin/true");
+    bench_row("kill of a client to the end of its workload", bench_median(killing, TIMES), "ms",
+              100, 0, "");
     bench_many(idle_ms);
     return 0;
 }

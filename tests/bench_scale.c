@@ -55,19 +55,6 @@ static void unmount(void)
         usleep(10000);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof(*values), by_value);
-    return values[count / 2];
-}
-
 /* Of several times, how long a program takes from its start to its end, in ms. */
 static double time_of(char *const argv[])
 {
@@ -80,7 +67,7 @@ static double time_of(char *const argv[])
             die(argv[1] ? argv[1] : argv[0]);
         ms[i] = (double)(bench_now_ns() - begin) / 1e6;
     }
-    return median(ms, TIMES);
+    return bench_median(ms, TIMES);
 }
 
 /* As many bind mounts of a file of a tmpfs as exec makes of device nodes and PCI roots, in ms. */

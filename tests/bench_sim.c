@@ -37,14 +37,6 @@ static struct sim *busy_node(int gpus)
     return sim;
 }
 
-/* The median of several rounds: noise only ever adds. */
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 enum { ROUNDS = 7 };
 
 static double step_ns(struct sim *sim, int steps)
@@ -58,8 +50,7 @@ static double step_ns(struct sim *sim, int steps)
             sim_step(sim);
         rounds[r] = (double)(bench_now_ns() - start) / steps;
     }
-    qsort(rounds, ROUNDS, sizeof(rounds[0]), by_value);
-    return rounds[ROUNDS / 2];
+    return bench_median(rounds, ROUNDS);
 }
 
 /* What any simulator of two copies pays at least: copying the GPUs. */

@@ -70,13 +70,6 @@ static void unmount(void)
         usleep(10000);
 }
 
-static int by_size(const void *one, const void *other)
-{
-    double a = *(const double *)one, b = *(const double *)other;
-
-    return a < b ? -1 : a > b;
-}
-
 /* The median, in ms. */
 static double time_ms(const char *const *words)
 {
@@ -89,8 +82,7 @@ static double time_ms(const char *const *words)
             die(words[1] ? words[1] : words[0]);
         rounds[i] = (double)(bench_now_ns() - start) / 1e6;
     }
-    qsort(rounds, ROUNDS, sizeof(rounds[0]), by_size);
-    return rounds[ROUNDS / 2];
+    return bench_median(rounds, ROUNDS);
 }
 
 /* Elements of `-q -x` that hold others, for one GPU. */

@@ -317,17 +317,40 @@ nvmlReturn_t library_count(unsigned int *count)
     return NVML_SUCCESS;
 }
 
+static nvmlDevice_t visible_device(unsigned int number)
+{
+    unsigned int place = lock_shared();
+    nvmlDevice_t found = number < library.visible_count ? library.visible[number] : NULL;
+
+    unlock_shared(place);
+    return found;
+}
+
+nvmlReturn_t library_bus_id(unsigned int number, char *text, unsigned int length)
+{
+    nvmlReturn_t result = answer_check(text);
+    nvmlDevice_t found = result == NVML_SUCCESS ? visible_device(number) : NULL;
+    char path[128], id[64];
+
+    if (result == NVML_SUCCESS && !found)
+        result = NVML_ERROR_INVALID_ARGUMENT;
+    if (result == NVML_SUCCESS) {
+        gpu_path(found->parent ? found->parent : found, "identity/bus_id", path, sizeof(path));
+        result = root_text(path, id, sizeof(id));
+    }
+    if (result == NVML_SUCCESS)
+        snprintf(text, length, "%s", strlen(id) > 12 ? id + strlen(id) - 12 : id);
+    return result;
+}
+
 nvmlReturn_t library_device(unsigned int number, nvmlDevice_t *device)
 {
     nvmlReturn_t result = answer_check(device);
     nvmlDevice_t found;
-    unsigned int place;
 
     if (result != NVML_SUCCESS)
         return result;
-    place = lock_shared();
-    found = number < library.visible_count ? library.visible[number] : NULL;
-    unlock_shared(place);
+    found = visible_device(number);
     if (!found)
         return NVML_ERROR_INVALID_ARGUMENT;
     result = device_check(found);

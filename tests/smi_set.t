@@ -139,15 +139,28 @@ done
 output=$dir/loop background "$smi" --query-gpu=index,temperature.gpu --format=csv,noheader -lms 50
 wait_for grep -q '^2' "$dir/loop"
 put "$mnt/gpus/2/control/fault" fallen_off_bus
-lost='Unable to determine the device handle for GPU2: GPU is lost.  Reboot the system to recover this GPU'
-says 15 "$lost"
+lost="Unable to determine the device handle for GPU2: $(sed 's/^0000//' "$mnt/gpus/2/identity/bus_id"): GPU is lost.  Reboot the system to recover this GPU"
 says 15 "$lost" -q -i 2
+others=$(ls -d "$mnt"/gpus/[0-9]* | sed 's,.*/,,' | grep -vx 2 | sort -n)
+bounded "$smi" --query-gpu=index --format=csv,noheader >"$dir/said"
+is "$?:$(cat "$dir/said")" "0:$lost"$'\n'"$others" 'a lost GPU is told of, and the others are shown'
+bounded "$smi" >"$dir/said"; is $? 0 'in the table, too'
+is "$(head -n 1 "$dir/said")" "$lost" 'where it comes first'
+is "$(sed -nE 's/^\| +([0-9]+) +[A-Z].*Off \|.*/\1/p' "$dir/said")" "$others" 'and has no row'
+is "$(bounded "$smi" -q -x | sed 1d | "$PYTHON" -c '
+import sys, xml.etree.ElementTree as tree
+print(*[gpu.find("minor_number").text for gpu in tree.parse(sys.stdin).getroot().iter("gpu")], sep="\n")')" "$others" 'and before the XML'
+is "$(bounded "$smi" -L | sed 1d | cut -d: -f1 | cut -d' ' -f2)" "$others" 'and the list'
 wait_for grep -q 'GPU is lost' "$dir/loop"
 is "$(grep -m 1 'GPU is lost' "$dir/loop")" '[GPU is lost], [GPU is lost]' 'one that gets lost while it is shown is told so'
 stop_background
 bounded "$smi" -i 0,1 >"$dir/said"; is $? 0 'the others are shown when they are asked for'
-put "$mnt/gpus/2/control/fault" recover
+for i in $others; do put "$mnt/gpus/$i/control/fault" fallen_off_bus; done
+bounded "$smi" >"$dir/said"; is $? 6 'when all are lost'
+is "$(tail -n 1 "$dir/said")" 'No devices were found' 'there is none'
+for i in 2 $others; do put "$mnt/gpus/$i/control/fault" recover; done
 bounded "$smi" >"$dir/said"; is $? 0 'and all of them when it is back'
+is "$(grep -c Unable "$dir/said")" 0 'nothing is said of it'
 
 cp "$BUILD/nvidia-smi" "$dir/alone"
 mount_down

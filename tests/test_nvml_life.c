@@ -335,6 +335,7 @@ static void *power_of(void *gpu)
 static void holding(void)
 {
     const struct hold_table *hold;
+    char bus_id[32] = "";
     const void *table = NULL;
     nvmlDevice_t one = nvml_gpu(0), other = nvml_gpu(1);
     pthread_t thread;
@@ -344,6 +345,11 @@ static void holding(void)
            "a table for holding");
     hold = table;
     is_int((int)hold->size, (int)sizeof(*hold), "is as large as it is known");
+    file_put("gpus/0/control/fault", "fallen_off_bus");
+    is_int(hold->bus_id(0, bus_id, sizeof(bus_id)), NVML_SUCCESS, "where a lost GPU is");
+    is_int((int)strlen(bus_id), 12, "with a short domain");
+    is_int(hold->bus_id(999, bus_id, sizeof(bus_id)), NVML_ERROR_INVALID_ARGUMENT, "not of any");
+    file_put("gpus/0/control/fault", "recover");
     file_put("gpus/0/control/power_usage_mw", "100000");
     hold->begin();
     is_int((int)power_mw(one), 100000, "what is read first");

@@ -115,6 +115,14 @@ void api_release(void)
         hold->end();
 }
 
+void api_bus_id(unsigned int index, char *text, unsigned int length)
+{
+    const struct hold_table *hold = find_hold();
+
+    if (!hold || hold->bus_id(index, text, length) != NVML_SUCCESS)
+        *text = '\0';
+}
+
 const char *api_error(nvmlReturn_t result)
 {
     return error_string ? error_string(result) : "Unknown Error";

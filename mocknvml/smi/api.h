@@ -42,6 +42,9 @@ nvmlReturn_t api_load(void);
 void api_hold(void);
 void api_release(void);
 
+/* Where the GPU of an index is that gives no handle, if the library can tell; otherwise "". */
+void api_bus_id(unsigned int index, char *text, unsigned int length);
+
 /* nvmlErrorString, for which there must be no library. */
 const char *api_error(nvmlReturn_t result);
 

@@ -69,11 +69,20 @@ int library_start(void)
 
 /* --- GPUs --------------------------------------------------------------------------------------- */
 
-static int no_handle(const char *which, nvmlReturn_t result)
+static void say_no_handle(const char *which, nvmlReturn_t result)
 {
     printf("Unable to determine the device handle for GPU%s: %s%s\n", which, api_error(result),
            result == NVML_ERROR_GPU_IS_LOST ? ".  Reboot the system to recover this GPU" : "");
-    return exit_status(result);
+}
+
+/* As the driver's tool names it: "2: 0000:0B:00.0". */
+static void say_no_handle_at(unsigned int index, nvmlReturn_t result)
+{
+    char which[TEXT_BYTES + 16], bus_id[TEXT_BYTES];
+
+    api_bus_id(index, bus_id, sizeof(bus_id));
+    snprintf(which, sizeof(which), "%u%s%s", index, *bus_id ? ": " : "", bus_id);
+    say_no_handle(which, result);
 }
 
 static int no_devices(void)
@@ -110,6 +119,15 @@ static nvmlReturn_t find(const struct gpus *gpus, const char *id, nvmlDevice_t *
     return ASK(DeviceGetHandleBySerial, id, device);
 }
 
+static int refuse_listed(const char *id, nvmlReturn_t result)
+{
+    if (is_number(id))
+        say_no_handle_at((unsigned int)strtoul(id, NULL, 10), result);
+    else
+        say_no_handle("", result);
+    return exit_status(result);
+}
+
 static int add_listed(struct gpus *gpus, const char *ids)
 {
     char *copy = strdup(ids), *rest = copy, *id;
@@ -124,24 +142,23 @@ static int add_listed(struct gpus *gpus, const char *ids)
         else if (result == NVML_ERROR_NOT_FOUND || result == NVML_ERROR_INVALID_ARGUMENT)
             status = no_devices();
         else
-            status = no_handle(is_number(id) ? id : "", result);
+            status = refuse_listed(id, result);
     }
     free(copy);
     return status;
 }
 
+/* One that is lost is told of first, and the others are shown all the same. */
 static int add_all(struct gpus *gpus)
 {
     for (unsigned int i = 0; i < gpus->present; i++) {
         nvmlDevice_t device;
         nvmlReturn_t result = ASK(DeviceGetHandleByIndex_v2, i, &device);
-        char number[16];
 
-        if (result != NVML_SUCCESS) {
-            snprintf(number, sizeof(number), "%u", i);
-            return no_handle(number, result);
-        }
-        add(gpus, device);
+        if (result == NVML_SUCCESS)
+            add(gpus, device);
+        else
+            say_no_handle_at(i, result);
     }
     return gpus->count ? 0 : no_devices();
 }

@@ -336,8 +336,8 @@ with_apt     = $(if $(HAVE_APT),$(1))
 check: $(call with_apt,deps-test) ## install what tests need, build, run every test
 	$(SUBMAKE) run-tests
 
-# Tests of documents, of images and of queries run no code of ours that others do not: they are left out.
-UNSANITIZED := docs docs_filesystem layers schema dashboards image compose propagation
+# Tests of documents, of images, of queries and of rules run no code of ours that others do not: they are left out.
+UNSANITIZED := alerts docs docs_filesystem layers schema dashboards image compose propagation
 
 .PHONY: check-asan
 check-asan: ## the tests of code under the address and undefined-behaviour sanitizers

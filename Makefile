@@ -316,7 +316,9 @@ down: ## unmount what `make up` mounted
 
 # tests/test_world.c, tests/layers.t and their programs are called world and layers.
 name_of      = $(patsubst test_%,%,$(basename $(notdir $(1))))
-ALL_TESTS    = $(strip $(call programs,$(TEST_SRCS)) $(SCRIPTS))
+# What takes longest begins first, and is not all that is left in the end.
+LONGEST     := tests/scenarios.t tests/exporter_server.t
+ALL_TESTS    = $(strip $(LONGEST) $(call programs,$(TEST_SRCS)) $(filter-out $(LONGEST),$(SCRIPTS)))
 PICKED       = $(foreach w,$(TESTS),$(call name_of,$(w)))
 is_picked    = $(if $(TESTS),$(filter $(PICKED),$(call name_of,$(1))),$(filter-out $(WITHOUT),$(call name_of,$(1))))
 PICKED_TESTS = $(strip $(foreach t,$(ALL_TESTS),$(if $(call is_picked,$(t)),$(t))))

@@ -1,11 +1,11 @@
 /*
- * Hold: several questions about a GPU, answered from one reading of it.
+ * Hold: several questions about a GPU, answered from one reading of it; and where a GPU is that is lost.
  *
  * NVML has no word for "now": each of its functions looks anew, and a program that asks for utilization and then
  * for power may be told of two instants. Between begin() and end() the thread's answers about a GPU come from
  * the page that the first of them read; a question about another GPU, a change that the thread makes and a mount that comes
- * and goes end that. Nor has it a word for where a GPU is that is lost. This library gives the table out under an id of its own; the driver's library refuses it,
- * and who asks goes on without.
+ * and goes end that. Nor does it say anything of a GPU that it gives no handle for. This library gives the table out
+ * under an id of its own; the driver's library refuses it, and who asks goes on without.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

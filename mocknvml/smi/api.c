@@ -94,7 +94,9 @@ static const struct hold_table *find_hold(void)
     static const struct hold_table *hold;
     const void *found = NULL;
 
-    if (!hold && export_table && export_table(&found, HOLD_TABLE_ID) == NVML_SUCCESS)
+    /* A program may be newer than the library that it finds: a shorter table is none. */
+    if (!hold && export_table && export_table(&found, HOLD_TABLE_ID) == NVML_SUCCESS &&
+        *(const size_t *)found >= sizeof(*hold))
         hold = found;
     return hold;
 }

@@ -92,9 +92,7 @@ int chip_links(int argc, char **argv)
         return status < 0 ? 0 : status;
     if (with_status == with_errors)
         return complain("c2c takes one of -s and -e. Please run 'nvidia-smi c2c -h' for help.");
-    status = library_start();
-    if (status == 0)
-        status = gpus_open(&gpus, ids);
+    status = gpus_start(&gpus, ids);
     api_hold();
     if (status == 0 && !show_all(&gpus, with_status ? show_status : show_errors)) {
         puts("No Devices support C2C.");

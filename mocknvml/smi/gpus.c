@@ -194,6 +194,13 @@ int gpus_open(struct gpus *gpus, const char *ids)
     return status;
 }
 
+int gpus_start(struct gpus *gpus, const char *ids)
+{
+    int status = library_start();
+
+    return status == 0 ? gpus_open(gpus, ids) : status;
+}
+
 void gpus_close(struct gpus *gpus)
 {
     free(gpus->items);

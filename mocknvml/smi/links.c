@@ -214,9 +214,7 @@ int links(int argc, char **argv)
     if (link && !arguments_number(link, 0, NVML_NVLINK_MAX_LINKS - 1, &only))
         return complain("nvlink: '%s' is not a link: it should be 0 to %d.", link,
                         NVML_NVLINK_MAX_LINKS - 1);
-    status = library_start();
-    if (status == 0)
-        status = gpus_open(&gpus, ids);
+    status = gpus_start(&gpus, ids);
     api_hold();
     for (unsigned int i = 0; status == 0 && i < gpus.count; i++)
         show_gpu(&gpus.items[i], only, show);

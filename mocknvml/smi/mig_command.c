@@ -479,10 +479,8 @@ static int run(mig_command *command, const struct request *request)
 {
     struct gpus gpus = { 0 };
     unsigned int kept = 0;
-    int status = library_start();
+    int status = gpus_start(&gpus, request->ids);
 
-    if (status == 0)
-        status = gpus_open(&gpus, request->ids);
     if (status != 0)
         return status;
     for (unsigned int i = 0; i < gpus.count; i++)

@@ -339,10 +339,8 @@ static int monitor(struct monitor *m, const char *command, void (*head)(const st
 {
     struct previous *previous = NULL;
     struct gpus gpus = { 0 };
-    int status = library_start();
+    int status = gpus_start(&gpus, m->ids);
 
-    if (status == 0)
-        status = gpus_open(&gpus, m->ids);
     if (status == 0)
         previous = calloc(gpus.count, sizeof(*previous));
     m->file = m->file_name ? fopen(m->file_name, "w") : stdout;

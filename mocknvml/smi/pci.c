@@ -60,9 +60,7 @@ int pci(int argc, char **argv)
 
     if (status != 0)
         return status < 0 ? 0 : status;
-    status = library_start();
-    if (status == 0)
-        status = gpus_open(&gpus, ids);
+    status = gpus_start(&gpus, ids);
     api_hold();
     for (unsigned int i = 0; i < gpus.count; i++) {
         gpu_title(&gpus.items[i]);

@@ -61,6 +61,9 @@ struct gpus {
 
 /* All GPUs, or those of a list: indices, UUIDs, bus ids, serial numbers. Complains by itself; exit status. */
 int gpus_open(struct gpus *gpus, const char *ids);
+
+/* The same for who has not started the library yet. */
+int gpus_start(struct gpus *gpus, const char *ids);
 void gpus_close(struct gpus *gpus);
 
 /* The exit status for an error. */

@@ -298,9 +298,7 @@ int topology(int argc, char **argv)
     if (asked(&r) != 1)
         return complain("topo takes one of -m, -mp, -p2p, -c, -n, -p, or any of -C, -M and -gnid. "
                         "Please run 'nvidia-smi topo -h' for help.");
-    status = library_start();
-    if (status == 0)
-        status = gpus_open(&gpus, r.ids);
+    status = gpus_start(&gpus, r.ids);
     if (status == 0)
         status = answer(&r, &gpus);
     gpus_close(&gpus);

@@ -20,9 +20,7 @@ int vgpu(int argc, char **argv)
 
     if (status != 0)
         return status < 0 ? 0 : status;
-    status = library_start();
-    if (status == 0)
-        status = gpus_open(&gpus, ids);
+    status = gpus_start(&gpus, ids);
     gpus_close(&gpus);
     if (status != 0)
         return status;

@@ -12,14 +12,6 @@ cd "${0%/*}/.." || bail 'no top directory'
 need_mounts
 . tests/smi/smi.sh
 
-# says STATUS TEXT ARGUMENT...: what nvidia-smi prints, and how it ends.
-says() {
-    local status=$1 text=$2 got
-    shift 2
-    got=$(bounded "$smi" "$@" 2>&1)
-    is "$?:$got" "$status:$text" "nvidia-smi $*"
-}
-
 # title GPU: the line above what is said about one.
 title() {
     echo "GPU $1: $(identity "$1" name) (UUID: $(identity "$1" uuid))"

@@ -13,14 +13,6 @@ need_mounts
 mount_up --gpus 3
 bus=00000000:17:00.0
 
-# says STATUS TEXT ARGUMENT...: what nvidia-smi prints, and how it ends.
-says() {
-    local status=$1 text=$2 got
-    shift 2
-    got=$(bounded "$smi" "$@" 2>&1)
-    is "$?:$got" "$status:$text" "nvidia-smi $*"
-}
-
 control() {
     cat "$mnt/gpus/1/control/$1"
 }

@@ -18,3 +18,11 @@ metric() {
 identity() {
     cat "$mnt/gpus/$1/identity/$2"
 }
+
+# says STATUS TEXT ARGUMENT...: what nvidia-smi prints, and how it ends.
+says() {
+    local status=$1 text=$2 got
+    shift 2
+    got=$(bounded "$smi" "$@" 2>&1)
+    is "$?:$got" "$status:$text" "nvidia-smi $*"
+}

@@ -114,10 +114,7 @@ int drive_step(struct drive *d, int64_t ns, struct why *why)
     return r;
 }
 
-/*
- * Simulated time that is due by now. Nobody is woken a thousand times a second for a clock that is fast, and
- * nobody waits longer than a moment. What a machine is late by more than a second is not made up for.
- */
+/* Simulated time that is due by now. What a machine is late by more than a second is not made up for. */
 static double pace_due(struct drive *d, double speed)
 {
     int64_t now = real_ns(CLOCK_MONOTONIC);
@@ -129,6 +126,7 @@ static double pace_due(struct drive *d, double speed)
     return d->due_ns;
 }
 
+/* Nobody is woken a thousand times a second for a clock that is fast, or waits for one that hardly moves. */
 static void pace_wait(const struct drive *d, double speed)
 {
     double ns = speed > 0 ? ((double)d->step_ns - d->due_ns) / speed : WAIT_MOST_NS;

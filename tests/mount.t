@@ -60,7 +60,13 @@ put "$mnt/control/clock" pause
 is "$(cat "$mnt/control/clock"; sleep 0.3)" "$(cat "$mnt/control/clock")" 'and stops when it is told to'
 
 # Two million steps of a GPU, and of whoever reads meanwhile none waits for all of them.
-now_of() { sed -n 's/^now \(.*\)ms$/\1/p' "$mnt/control/clock"; }
+# The clock shows the largest unit that leaves no fraction.
+declare -A ns=([ns]=1 [us]=1000 [ms]=1000000 [s]=1000000000 [m]=60000000000 [h]=3600000000000)
+now_of() {
+    local now
+    now=$(sed -n 's/^now //p' "$mnt/control/clock")
+    echo $((${now%%[a-z]*} * ${ns[${now##*[0-9]}]}))
+}
 before=$(now_of)
 background sh -c 'echo step 1h >"$1"' sh "$mnt/control/clock"
 moments=
@@ -69,7 +75,7 @@ until is_gone "$started"; do
 done
 (($(printf '%s\n' $moments | sort -u | wc -l) >= 5))
 ok $? 'a long step goes on while others read' || diag "$moments"
-is $(($(now_of) - before)) 3600000 'and is answered when it is made'
+is $(($(now_of) - before)) 3600000000000 'and is answered when it is made'
 mount_down
 
 for mode in char:'character special file':c3 null:'character special file':1 file:'regular file':0; do

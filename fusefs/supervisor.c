@@ -230,9 +230,10 @@ static void notify_systemd(const char *state)
 
 static void say_ready(struct supervisor *s)
 {
+    uint32_t gpus = sim_world(s->sim)->used[SECTION_GPUS];
+
     s->ready = true;
-    log_line(LOG_INFO, "%s serves %u GPUs", s->o->mountpoint,
-             sim_world(s->sim)->used[SECTION_GPUS]);
+    log_line(LOG_INFO, "%s serves %u GPU%s", s->o->mountpoint, gpus, gpus == 1 ? "" : "s");
     notify_systemd("READY=1");
     if (s->o->ready_fd >= 0) {
         if (write(s->o->ready_fd, "1", 1) < 0)

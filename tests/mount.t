@@ -137,7 +137,7 @@ kill -TERM $pid
 wait $pid; is $? 0 'SIGTERM: exit code 0'
 not_mounted; ok $? 'SIGTERM: unmounted'
 is_gone "$worker"; ok $? 'SIGTERM: the worker is gone'
-like "$(cat "$dir/foreground")" "serves 1 GPU" 'the log goes to standard error'
+like "$(cat "$dir/foreground")" "serves 1 GPU\$" 'the log goes to standard error'
 
 "$fakegpufs" mount --foreground --gpus 1 "$mnt" 2>/dev/null &
 pid=$!

@@ -448,9 +448,15 @@ static int64_t simulated_ms(void)
     return text_number(file_text("gpus/0/sample"), "time_ns") / 1000000;
 }
 
+/* By how much the node's clock is before the real one, both since they were what is given here. */
+static int64_t clock_gain_ms(int64_t real_ms, int64_t clock_ms)
+{
+    return (simulated_ms() - clock_ms) - (now_ms() - real_ms);
+}
+
 static void test_under_load(void)
 {
-    int64_t real_ms, clock_ms, faults = 0, counted;
+    int64_t real_ms, clock_ms, gain_ms = 0, faults = 0, counted;
     pid_t pids[USERS];
     int killed = 0, made = 0, left = 0, held;
     unsigned seed = 1;
@@ -476,9 +482,9 @@ static void test_under_load(void)
         killed += kill_worker();
     }
     is_int(killed, KILLS, "the worker was killed %d times, and there is one again", KILLS);
-    real_ms = now_ms() - real_ms;
-    clock_ms = simulated_ms() - clock_ms;
-    is_real((double)clock_ms, (double)real_ms, 1000, "the clock has kept up, in ms");
+    /* A busy machine makes it late for a while; what is lost or made twice stays so. */
+    WAIT_UNTIL(llabs(gain_ms = clock_gain_ms(real_ms, clock_ms)) <= 1000);
+    is_real((double)gain_ms, 0, 1000, "the clock has kept up, in ms");
     board->stop = true;
     for (int i = 0; i < USERS; i++) {
         const struct tally *t = &board->tallies[i];

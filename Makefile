@@ -317,7 +317,7 @@ down: ## unmount what `make up` mounted
 # tests/test_world.c, tests/layers.t and their programs are called world and layers.
 name_of      = $(patsubst test_%,%,$(basename $(notdir $(1))))
 # What takes longest begins first, and is not all that is left in the end.
-LONGEST     := tests/scenarios.t tests/exporter_server.t
+LONGEST     := tests/ready_scenarios.t tests/exporter_server.t
 ALL_TESTS    = $(strip $(LONGEST) $(call programs,$(TEST_SRCS)) $(filter-out $(LONGEST),$(SCRIPTS)))
 PICKED       = $(foreach w,$(TESTS),$(call name_of,$(w)))
 is_picked    = $(if $(TESTS),$(filter $(PICKED),$(call name_of,$(1))),$(filter-out $(WITHOUT),$(call name_of,$(1))))
@@ -338,8 +338,9 @@ with_apt     = $(if $(HAVE_APT),$(1))
 check: $(call with_apt,deps-test) ## install what tests need, build, run every test
 	$(SUBMAKE) run-tests
 
-# Tests of documents, of images, of queries and of rules run no code of ours that others do not: they are left out.
-UNSANITIZED := alerts docs docs_filesystem layers schema dashboards image compose propagation
+# Tests of documents, of images, of queries, of rules and of ready scenarios run no code of ours that others do not:
+# they are left out.
+UNSANITIZED := alerts ready_scenarios docs docs_filesystem layers schema dashboards image compose propagation
 
 .PHONY: check-asan
 check-asan: ## the tests of code under the address and undefined-behaviour sanitizers

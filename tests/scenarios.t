@@ -1,20 +1,13 @@
 #!/usr/bin/env bash
 #
-# fakegpufs scenario: every scenario here passes, and fails when what it expects is not so; what a run
-# says, how it ends, and that it leaves a mount as it found it.
+# fakegpufs scenario: what a run says, how it ends, and that it leaves a mount as it found it. The ready ones are
+# run by ready_scenarios.t.
 #
 # SPDX-License-Identifier: Apache-2.0
 
 . "${0%/*}/tap.sh"
 . "${0%/*}/mount.sh"
-need_mounts
-unset FAKEGPUFS_ROOT
-
-# scenario ARGUMENT...: runs it; sets $said (both streams) and $code.
-scenario() {
-    said=$(timeout -k 5 300 "$fakegpufs" scenario "$@" 2>&1)
-    code=$?
-}
+. "${0%/*}/scenarios.sh"
 
 # steps TEXT...: a scenario of two GPUs with these steps; sets $file.
 steps() {
@@ -22,55 +15,6 @@ steps() {
     printf 'name: steps\nmount: {gpus: 2}\nsteps:\n' >"$file"
     printf -- '  - %s\n' "$@" >>"$file"
 }
-
-leftovers() {
-    find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'fakegpufs-*' -newer "$dir/begin" ! -path "$dir" 2>/dev/null
-}
-
-touch "$dir/begin"
-export TMPDIR=$dir/tmp
-mkdir "$TMPDIR"
-
-# --- ready scenarios ---------------------------------------------------------------------------
-
-names=$("$fakegpufs" scenario --list | awk '{ print $1 }')
-is "$(wc -w <<<"$names")" 8 'there are eight ready scenarios'
-is "$names" "$(cd schemas/scenarios && ls | sed 's/[.]yaml$//')" 'those of schemas/scenarios'
-
-# Every comparison turned round: what has to hold for a while, or at once, cannot hold as well.
-mutate() {
-    "$PYTHON" - "$1" <<'END'
-import re, sys
-text = open(sys.argv[1]).read()
-opposite = {"above": "at_most", "at_most": "above", "below": "at_least", "at_least": "below",
-            "equals": "differs", "differs": "equals"}
-print(re.sub(r"\b(%s):(?= )" % "|".join(opposite), lambda m: opposite[m[1]] + ":", text), end="")
-END
-}
-
-# try NAME FILE: the ready scenario of that name, or a file, passes as it is and fails turned round.
-try() {
-    local name=$1
-    scenario "$name"
-    is "$code" 0 "$name passes" || diag "$said"
-    mutate "$2" >"$dir/mutant.yaml"
-    scenario "$dir/mutant.yaml"
-    is "$code" 1 "$name fails when it expects the contrary" || diag "$said"
-    like "$said" "mutant.yaml:[0-9]+: expected .* last seen: .*, at [0-9hms.]+" \
-        '… and says what was expected, what was there, and when'
-}
-for name in $names; do
-    try "$name" "schemas/scenarios/$name.yaml"
-done
-# Those for alert rules are not built in; tests/alerts.t plays them for a Prometheus.
-for file in k8s/observability/scenarios/*.yaml; do
-    try "$file" "$file"
-done
-is "$(leftovers)" '' 'nothing is left behind of their mounts'
-is "$(grep -c "$TMPDIR" /proc/self/mounts)" 0 'and nothing is mounted'
-
-"$fakegpufs" scenario --show nvlink-flap | cmp -s - schemas/scenarios/nvlink-flap.yaml
-ok $? 'a ready scenario can be shown'
 
 # --- time --------------------------------------------------------------------------------------
 
@@ -330,7 +274,6 @@ print("\n".join(sorted(names)))')" "$known" 'every control file of a GPU can be 
 page=docs/scenarios.md
 is "$(sed -n '/^<!-- generated: fakegpufs scenario --reference/,/^<!-- end/p' $page | sed '1,2d;$d' | sed '$d')" \
     "$("$fakegpufs" scenario --reference)" "$page has the keys as the program prints them"
-is "$(grep -oE '^[|] [[]`[a-z-]+`' $page | tr -cd 'a-z\n-')" "$names" 'and every ready scenario'
 awk -v dir="$dir" '/^```yaml/ { getline; file = dir "/" $2; next } /^```/ { file = "" } file { print >file }' $page
 for name in hot chains drain; do
     scenario "$dir/$name.yaml"

@@ -225,7 +225,9 @@ wait_for eval '(($(wc -l <"$api/times") >= 4))'; ok $? 'is asked again'
 awk '{ gap = $1 - last; last = $1 } END { exit !(gap >= 1.9) }' "$api/times"; ok $? 'after longer and longer' || diag "$(cat "$api/times")"
 is "$(grep -c 'starting' "$dir/follow.log") $(grep -c 'nobody answers' "$dir/follow.log")" '1 1' 'what lasts is said once'
 api_does
-wait_for node_has "$gpu.count=3"; ok $? 'when it is back what happened meanwhile is done'
+# The longer the server was away, which a busy machine decides, the longer until it is asked again.
+wait_for node_has "$gpu.count=3" || wait_for node_has "$gpu.count=3"
+ok $? 'when it is back what happened meanwhile is done'
 wait_for was_said 'the API server answers'; ok $? 'and said'
 put "$mnt/gpus/2/control/fault" recover
 wait_for node_has "$gpu.count=4"

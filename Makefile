@@ -93,6 +93,7 @@ PROGRAMS    += $(if $(PODS_READY),$(BUILD)/fakegpu-pods) $(if $(LABELS_READY),$(
 TEST_SRCS   := $(filter-out $(if $(PODS_READY),,tests/test_pods.c) $(if $(LABELS_READY),,tests/test_labels.c),$(TEST_SRCS))
 # Container images: an OCI layout of them, their layers unpacked, and what is installed in them.
 IMAGE       := $(BUILD)/image
+IMAGES      := $(BUILD)/images.tar
 ROOTS       := $(BUILD)/image.root
 STAGE       := $(BUILD)/image.stage
 TAP         := $(BUILD)/tests/tap.o
@@ -370,13 +371,13 @@ check-clients: $(call with_apt,deps-clients) ## run other people's unmodified pr
 	$(SUBMAKE) run-clients
 
 .PHONY: run-clients
-run-clients: all $(CLIENTS_READY) $(if $(call is_picked,tests/clients/cdi.t),$(IMAGE)/index.json)
+run-clients: all $(CLIENTS_READY) $(if $(call is_picked,tests/clients/cdi.t),$(IMAGES))
 	@BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' CLIENTS='$(abspath $(BUILD))/clients' \
 	    $(PROVE) $(PROVE_FLAGS) --exec 'timeout -k 10 $(TEST_SECONDS)' \
 	    $(foreach t,$(CLIENT_TESTS),$(if $(call is_picked,$(t)),$(t)))
 
 .PHONY: run-tests
-run-tests: all $(PICKED_TESTS) $(if $(call is_picked,image)$(call is_picked,propagation)$(call is_picked,compose),$(IMAGE)/index.json)
+run-tests: all $(PICKED_TESTS) $(if $(call is_picked,image)$(call is_picked,propagation)$(call is_picked,compose),$(IMAGES))
 	$(if $(UNKNOWN),$(error no test is called '$(UNKNOWN)'))
 	@$(if $(PICKED_TESTS),BUILD='$(abspath $(BUILD))' PYTHON='$(PYTHON)' $(RUNNER) \
 	    $(PROVE) $(PROVE_FLAGS) --exec 'timeout -k 10 $(TEST_SECONDS)' $(PICKED_TESTS), \
@@ -421,7 +422,7 @@ run-benches: all $(call programs,$(BENCH_SRCS))
 # --- Container images -------------------------------------------------------
 
 .PHONY: image
-image: $(IMAGE)/index.json ## build the container images into $(BUILD)/image, an OCI layout
+image: $(IMAGES) ## build the container images: $(BUILD)/images.tar to load, $(BUILD)/image, an OCI layout
 
 # What the images are made of, for k8s/Dockerfile, which packs it itself.
 .PHONY: rootfs
@@ -436,6 +437,11 @@ $(ROOTS)/done: $(PROGRAMS) $(LIBRARIES) $(SCHEMAS) $(EXAMPLES) k8s/image/images 
 $(IMAGE)/index.json: $(ROOTS)/done k8s/image/oci.sh
 	$(call say,IMAGE)
 	$(Q)k8s/image/oci.sh '$(ROOTS)' '$(@D)' $(VERSION)
+
+# Without the two files of a layout: containerd takes their short names as they are, and no kubelet finds those.
+$(IMAGES): $(IMAGE)/index.json
+	$(Q)LC_ALL=C tar -C '$(<D)' --create --format=gnu --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner \
+	    manifest.json blobs >$@.new && mv $@.new $@
 
 # --- Format -----------------------------------------------------------------
 

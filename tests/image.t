@@ -66,6 +66,8 @@ END
 )
 is "$(grep -c wrong: <<<"$report")" 0 'every blob is what its name and its user say' || diag "$report"
 like "$report" $'\nleft: ?$' 'and there is nothing else'
+is "$(tar -tf "$build/images.tar" | grep -v /$ | sort)" "$(cd "$layout" && find blobs manifest.json -type f | sort)" \
+    'images.tar has the blobs, and no names but those that engines complete'
 
 # as_said FILE: `image NAME USER COMMAND` of the file `images`, as far as it was built.
 as_said() {

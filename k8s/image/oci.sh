@@ -2,9 +2,9 @@
 #
 # oci.sh ROOT LAYOUT VERSION: packs the layers that rootfs.sh made into images, as an OCI image layout.
 #
-# A layout is a directory that skopeo, podman, buildah, containerd and registries' tools read. As a tar file it is also what
-# `docker load` takes: manifest.json is for engines that know their own archives only. Times in it are SOURCE_DATE_EPOCH
-# or 0, so the same files give the same digests.
+# A layout is a directory that skopeo, podman, buildah and registries' tools read. manifest.json is not of it: with that and
+# the blobs a tar file is what `docker load` and `ctr images import` take. Times are SOURCE_DATE_EPOCH or 0, so the same
+# files give the same digests.
 #
 # SPDX-License-Identifier: Apache-2.0
 

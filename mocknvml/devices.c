@@ -1,212 +1,18 @@
 /*
- * Devices: the handles that are given out, and which GPUs this process may see.
- *
- * NVIDIA_VISIBLE_DEVICES, as it was at the first init: all, none, or words with commas between them:
- *
- *     2             GPU 2                       2:1          MIG device 1 of GPU 2
- *     GPU-5af2…     the GPU of that UUID        MIG-7c11…    the MIG device of that UUID
- *                                               MIG-GPU-5af2…/1/0    by GPU, GPU instance and compute instance
- *
- * UUIDs may be cut short. GPUs are numbered anew; of a GPU of which only MIG devices are named only those are
- * there.
- *
- * void, which CDI specifications set, names nothing: it leaves the choice to the device nodes that the container was
- * given. There are then the GPUs and MIG devices whose nodes are in /dev, as for a real driver. So it is without the
- * variable, too, for what an engine starts later on in such a container.
+ * Devices: the handles that are given out, and the list of GPUs that have one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "mocknvml/lock.h"
-#include "mocknvml/mig.h"
 #include "mocknvml/state.h"
-
-/* --- what the list names --------------------------------------------------------------------- */
-
-enum { UUID_SHORTEST = 8 };
-
-struct word {
-    const char *text;
-    size_t length;
-};
-
-static bool next_word(const char **list, struct word *word)
-{
-    if (!**list)
-        return false;
-    *word = (struct word){ *list, strcspn(*list, ",") };
-    *list += word->length + ((*list)[word->length] == ',');
-    return true;
-}
-
-static bool is_text(const struct word *word, const char *text)
-{
-    return strlen(text) == word->length && !strncmp(word->text, text, word->length);
-}
-
-static bool begins(const struct word *word, const char *uuid)
-{
-    return word->length >= UUID_SHORTEST && !strncmp(word->text, uuid, word->length);
-}
-
-static bool names_gpu(const struct word *word, int index, const char *uuid)
-{
-    char number[16];
-
-    snprintf(number, sizeof(number), "%d", index);
-    return is_text(word, "all") || is_text(word, number) || begins(word, uuid);
-}
-
-static bool names_mig(const struct word *word, int index, const char *uuid,
-                      const struct mig_name *m)
-{
-    char pair[32], triple[LENGTH_UUID + 32];
-
-    snprintf(pair, sizeof(pair), "%d:%u", index, m->number);
-    snprintf(triple, sizeof(triple), "MIG-%s/%d/%d", uuid, m->gi, m->ci);
-    return is_text(word, pair) || is_text(word, triple) || begins(word, m->uuid);
-}
-
-static bool list_names_gpu(const char *list, int index, const char *uuid)
-{
-    struct word word;
-
-    while (next_word(&list, &word))
-        if (names_gpu(&word, index, uuid))
-            return true;
-    return false;
-}
-
-static bool list_names_mig(const char *list, int index, const char *uuid, const struct mig_name *m)
-{
-    struct word word;
-
-    while (next_word(&list, &word))
-        if (names_mig(&word, index, uuid, m))
-            return true;
-    return false;
-}
-
-/* Whether it names a MIG device of that GPU. */
-static bool list_names_part(const char *list, struct reader *reader, int index, const char *uuid)
-{
-    char file[64];
-    struct table t = { 0 };
-    struct mig_name name;
-
-    if (!strchr(list, ':') && !strstr(list, "MIG-"))
-        return false;
-    snprintf(file, sizeof(file), "gpus/%d/mig/instances", index);
-    if (reader_text(reader, file, t.text, sizeof(t.text)) < 0)
-        return false;
-    t.rest = t.text;
-    for (unsigned int number = 0; mig_next_name(&t, &number, &name);)
-        if (list_names_mig(list, index, uuid, &name))
-            return true;
-    return false;
-}
-
-/* --- what has a device node ------------------------------------------------------------------- */
-
-static bool list_is_void(const char *list)
-{
-    return list && !strcmp(list, "void");
-}
-
-static bool node_is_there(const char *name, int number)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/dev/%s%d", name, number);
-    return access(path, F_OK) == 0;
-}
-
-/* The minor number of the GPU's node, or -1. */
-static int gpu_minor(struct reader *reader, int index)
-{
-    char file[64], text[16];
-    int minor;
-
-    snprintf(file, sizeof(file), "gpus/%d/identity/minor_number", index);
-    if (reader_text(reader, file, text, sizeof(text)) < 0 || sscanf(text, "%d", &minor) != 1)
-        return -1;
-    return minor;
-}
-
-static bool gpu_has_node(struct reader *reader, int index)
-{
-    int minor = gpu_minor(reader, index);
-
-    return minor >= 0 && node_is_there("nvidia", minor);
-}
-
-/* Whether the capability that `part` of a GPU's mig/ is opened with has its node. */
-static bool capability_has_node(struct reader *reader, int gpu, const char *part)
-{
-    static const char label[] = "DeviceFileMinor: ";
-    char file[128], text[128];
-    int minor;
-
-    snprintf(file, sizeof(file), "proc/driver/nvidia/capabilities/gpu%d/mig/%s/access", gpu, part);
-    if (reader_text(reader, file, text, sizeof(text)) < 0 ||
-        strncmp(text, label, sizeof(label) - 1) ||
-        sscanf(text + sizeof(label) - 1, "%d", &minor) != 1)
-        return false;
-    return node_is_there("nvidia-caps/nvidia-cap", minor);
-}
-
-static bool mig_has_node(struct reader *reader, int index, const struct mig_name *m)
-{
-    char gi[16], ci[32];
-    int minor = gpu_minor(reader, index);
-
-    snprintf(gi, sizeof(gi), "gi%d", m->gi);
-    snprintf(ci, sizeof(ci), "gi%d/ci%d", m->gi, m->ci);
-    return minor >= 0 && capability_has_node(reader, minor, gi) &&
-           capability_has_node(reader, minor, ci);
-}
-
-/*
- * Whether this is a container that was given GPUs as device nodes: it has some, and no driver of the kernel, or of
- * `fakegpufs exec`, that they could be of.
- */
-static bool nodes_decide(void)
-{
-    DIR *dir = access("/proc/driver/nvidia", F_OK) == 0 ? NULL : opendir("/dev");
-    struct dirent *entry;
-    bool found = false;
-
-    while (dir && !found && (entry = readdir(dir)))
-        found = !strncmp(entry->d_name, "nvidia", 6) && isdigit((unsigned char)entry->d_name[6]);
-    if (dir)
-        closedir(dir);
-    return found;
-}
+#include "mocknvml/visible.h"
 
 /* --- listing --------------------------------------------------------------------------------- */
-
-const char *listing_wanted(void)
-{
-    const char *said = getenv("NVIDIA_VISIBLE_DEVICES");
-
-    if (said && *said)
-        return said;
-    return nodes_decide() ? "void" : NULL;
-}
-
-static bool is_visible(struct reader *reader, const char *list, int index, const char *uuid)
-{
-    if (list_is_void(list))
-        return gpu_has_node(reader, index);
-    return !list || list_names_gpu(list, index, uuid) || list_names_part(list, reader, index, uuid);
-}
 
 int listing_read(struct listing *listing, struct reader *reader, const char *list)
 {
@@ -222,7 +28,7 @@ int listing_read(struct listing *listing, struct reader *reader, const char *lis
         struct listed *item = &listing->items[listing->count];
 
         result = reader_gpu(reader, i, &gpu);
-        if (result < 0 || !is_visible(reader, list, i, gpu.uuid))
+        if (result < 0 || !visible_gpu(reader, list, i, gpu.uuid))
             continue;
         item->index = i;
         memcpy(item->uuid, gpu.uuid, sizeof(item->uuid));
@@ -317,30 +123,13 @@ nvmlReturn_t library_count(unsigned int *count)
     return NVML_SUCCESS;
 }
 
-static nvmlDevice_t visible_device(unsigned int number)
+nvmlDevice_t library_visible(unsigned int number)
 {
     unsigned int place = lock_shared();
     nvmlDevice_t found = number < library.visible_count ? library.visible[number] : NULL;
 
     unlock_shared(place);
     return found;
-}
-
-nvmlReturn_t library_bus_id(unsigned int number, char *text, unsigned int length)
-{
-    nvmlReturn_t result = answer_check(text);
-    nvmlDevice_t found = result == NVML_SUCCESS ? visible_device(number) : NULL;
-    char path[128], id[64];
-
-    if (result == NVML_SUCCESS && !found)
-        result = NVML_ERROR_INVALID_ARGUMENT;
-    if (result == NVML_SUCCESS) {
-        gpu_path(found->parent ? found->parent : found, "identity/bus_id", path, sizeof(path));
-        result = root_text(path, id, sizeof(id));
-    }
-    if (result == NVML_SUCCESS)
-        snprintf(text, length, "%s", strlen(id) > 12 ? id + strlen(id) - 12 : id);
-    return result;
 }
 
 nvmlReturn_t library_device(unsigned int number, nvmlDevice_t *device)
@@ -350,7 +139,7 @@ nvmlReturn_t library_device(unsigned int number, nvmlDevice_t *device)
 
     if (result != NVML_SUCCESS)
         return result;
-    found = visible_device(number);
+    found = library_visible(number);
     if (!found)
         return NVML_ERROR_INVALID_ARGUMENT;
     result = device_check(found);
@@ -374,15 +163,8 @@ nvmlDevice_t library_device_at(int index)
 bool library_sees_mig(nvmlDevice_t parent, const struct mig_name *name)
 {
     unsigned int place = lock_shared();
-    const char *list = library.visible_list;
-    int index = atomic_load(&parent->index);
-    bool seen;
-
-    if (list_is_void(list))
-        seen = library.reader && mig_has_node(library.reader, index, name);
-    else
-        seen = !list || list_names_gpu(list, index, parent->uuid) ||
-               list_names_mig(list, index, parent->uuid, name);
+    bool seen = visible_mig(library.reader, library.visible_list, atomic_load(&parent->index),
+                            parent->uuid, name);
 
     unlock_shared(place);
     return seen;

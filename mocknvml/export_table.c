@@ -2,7 +2,7 @@
  * Export tables: functions that a program finds by number instead of by name. Each begins with its size in bytes.
  *
  * One is for NVIDIA's own nvidia-smi. What few of its places are known to mean is here. All others answer with
- * success, and put 0 where the function of a device would put its answer. The other is ours: see hold.h.
+ * success, and put 0 where the function of a device would put its answer. The others are ours: see hold.h, lost.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,6 +12,7 @@
 
 #include "mocknvml/hold.h"
 #include "mocknvml/library.h"
+#include "mocknvml/lost.h"
 
 enum { ID_BYTES = 16 };
 
@@ -100,7 +101,9 @@ static const void *find_table(const void *id)
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
         if (!memcmp(id, ids[i], ID_BYTES))
             return slots;
-    return memcmp(id, HOLD_TABLE_ID, ID_BYTES) ? NULL : &hold_table;
+    if (!memcmp(id, HOLD_TABLE_ID, ID_BYTES))
+        return &hold_table;
+    return memcmp(id, LOST_TABLE_ID, ID_BYTES) ? NULL : &lost_table;
 }
 
 nvmlReturn_t nvmlInternalGetExportTable(const void **table, const void *id)

@@ -57,4 +57,4 @@ static void end(void)
     held = NULL;
 }
 
-const struct hold_table hold_table = { sizeof(hold_table), begin, end, library_bus_id };
+const struct hold_table hold_table = { sizeof(hold_table), begin, end };

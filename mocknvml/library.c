@@ -23,6 +23,7 @@
 
 #include "mocknvml/lock.h"
 #include "mocknvml/state.h"
+#include "mocknvml/visible.h"
 
 struct library_state library;
 
@@ -103,7 +104,7 @@ static struct reader *put_reader(struct reader *reader, dev_t device)
 /* The first init of several: everything that takes time is done before the state is touched. */
 static int first_init(void)
 {
-    const char *said = listing_wanted();
+    const char *said = visible_wanted();
     char root[PATH_MAX], *list = said ? strdup(said) : NULL;
     struct reader *reader = NULL;
     struct listing listing = { 0 };

@@ -70,8 +70,8 @@ nvmlReturn_t library_count(unsigned int *count);
 /* Device `number`; NVML_ERROR_GPU_IS_LOST when it is lost. */
 nvmlReturn_t library_device(unsigned int number, nvmlDevice_t *device);
 
-/* The bus id of a visible GPU, also of one that is lost, with a short domain. */
-nvmlReturn_t library_bus_id(unsigned int number, char *text, unsigned int length);
+/* The same whether it is lost or not; NULL when there is no such. */
+nvmlDevice_t library_visible(unsigned int number);
 
 /* The device of GPU `index` of the mount, or NULL when this process may not see it. */
 nvmlDevice_t library_device_at(int index);

@@ -22,7 +22,7 @@ struct library_state {
     struct reader *reader;    /* NULL while there is no mount */
     dev_t device;             /* of the mount that `reader` reads */
     char root[PATH_MAX];      /* where the mount is */
-    char *visible_list;       /* listing_wanted() at the first init */
+    char *visible_list;       /* visible_wanted() at the first init */
     atomic_llong checked_us;  /* when the mount was last seen to be the one at `root` */
     struct kept_text **texts; /* see texts.c */
     uint64_t texts_version;   /* plan version that `texts` is of */
@@ -49,9 +49,6 @@ struct listing {
     } * items; /* owned */
     int count;
 };
-
-/* What the process may see, as NVIDIA_VISIBLE_DEVICES says it; NULL: all. */
-const char *listing_wanted(void);
 
 /* 0 or -errno; to be released either way. */
 int listing_read(struct listing *listing, struct reader *reader, const char *list);

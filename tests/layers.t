@@ -7,7 +7,7 @@
 #     fusefs/    its own and sim's; reader.[ch], the outside view, knows no state of sim
 #     mocknvml/  its own, fusefs/reader.h and the metric registry: sim/metric.h, sim/unit.h
 #     exporter/  the same, the log, the real clock, and sim's tools: texts, arenas, sentences, YAML and its tables
-#     mocknvml/smi/  nvidia-smi: its own, mocknvml/nvml.h and hold.h, nothing of the library behind it
+#     mocknvml/smi/  nvidia-smi: its own, mocknvml/nvml.h, hold.h and lost.h, nothing of the library behind it
 #     k8s/       fusefs/reader.h, the log, the real clock, the registry, and sim's tools: texts, arenas, sentences
 #     k8s/pods/, k8s/labels/  the programs: each its own and k8s/common, which knows neither. libcurl is for
 #                k8s/common/http.c alone, JSON for k8s/labels/node.c
@@ -97,7 +97,7 @@ rule_outside() {
 }
 
 rule_smi() {
-    includes $(sources mocknvml/smi) | unless "mocknvml/((nvml|hold)[.]h|smi/.*)|<.*>"
+    includes $(sources mocknvml/smi) | unless "mocknvml/((nvml|hold|lost)[.]h|smi/.*)|<.*>"
 }
 
 rule_k8s() {
@@ -157,10 +157,10 @@ is "$(rule_spdx)" '' 'each C file begins with a comment that holds an SPDX line'
 tree=$(mktemp -d)
 at_exit 'rm -rf "$tree"'
 cd "$tree" || bail "no directory '$tree'"
-for rule in sim fusefs reader outside k8s one_truth deterministic spdx; do
+for rule in sim fusefs reader outside smi k8s one_truth deterministic spdx; do
     is "$(rule_$rule)" '' "no folders, nothing wrong: $rule"
 done
-mkdir -p sim fusefs mocknvml exporter k8s/{common,pods,labels} tests
+mkdir -p sim fusefs mocknvml/smi exporter k8s/{common,pods,labels} tests
 
 # caught RULE FILE LINE: the rule names FILE when it holds LINE.
 caught() {
@@ -204,6 +204,10 @@ allowed outside  exporter/a.c '#include "fusefs/reader.h"'
 allowed outside  exporter/a.c '#include "fusefs/realtime.h"'
 allowed outside  mocknvml/a.c '#include "sim/metric.h"'
 allowed outside  mocknvml/a.c '#include "nvml.h"'
+caught  smi      mocknvml/smi/a.c '#include "mocknvml/library.h"'
+caught  smi      mocknvml/smi/a.c '#include "fusefs/reader.h"'
+allowed smi      mocknvml/smi/a.c '#include "mocknvml/lost.h"'
+allowed smi      mocknvml/smi/a.c '#include "mocknvml/smi/api.h"'
 caught  k8s      k8s/a.c      '#include "sim/world.h"'
 caught  k8s      k8s/a.c      '#include "fusefs/node.h"'
 allowed k8s      k8s/a.c      '#include "fusefs/reader.h"'

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "mocknvml/hold.h"
+#include "mocknvml/lost.h"
 #include "tests/nvml_library.h"
 
 /* --- forks ----------------------------------------------------------------------------------- */
@@ -335,7 +336,6 @@ static void *power_of(void *gpu)
 static void holding(void)
 {
     const struct hold_table *hold;
-    char bus_id[32] = "";
     const void *table = NULL;
     nvmlDevice_t one = nvml_gpu(0), other = nvml_gpu(1);
     pthread_t thread;
@@ -345,11 +345,6 @@ static void holding(void)
            "a table for holding");
     hold = table;
     is_int((int)hold->size, (int)sizeof(*hold), "is as large as it is known");
-    file_put("gpus/0/control/fault", "fallen_off_bus");
-    is_int(hold->bus_id(0, bus_id, sizeof(bus_id)), NVML_SUCCESS, "where a lost GPU is");
-    is_int((int)strlen(bus_id), 12, "with a short domain");
-    is_int(hold->bus_id(999, bus_id, sizeof(bus_id)), NVML_ERROR_INVALID_ARGUMENT, "not of any");
-    file_put("gpus/0/control/fault", "recover");
     file_put("gpus/0/control/power_usage_mw", "100000");
     hold->begin();
     is_int((int)power_mw(one), 100000, "what is read first");
@@ -367,6 +362,25 @@ static void holding(void)
     hold->end();
     is_int((int)power_mw(one), 130000, "or the end");
     file_put("gpus/0/control/power_usage_mw", "auto");
+}
+
+/* --- a lost GPU ------------------------------------------------------------------------------ */
+
+static void losing(void)
+{
+    const struct lost_table *lost;
+    const void *table = NULL;
+    char bus_id[32] = "";
+
+    is_int(CALL(nvmlInternalGetExportTable)(&table, LOST_TABLE_ID), NVML_SUCCESS,
+           "a table for lost GPUs");
+    lost = table;
+    is_int((int)lost->size, (int)sizeof(*lost), "is as large as it is known");
+    file_put("gpus/0/control/fault", "fallen_off_bus");
+    is_int(lost->bus_id(0, bus_id, sizeof(bus_id)), NVML_SUCCESS, "where a lost GPU is");
+    is_int((int)strlen(bus_id), 12, "with a short domain");
+    is_int(lost->bus_id(999, bus_id, sizeof(bus_id)), NVML_ERROR_INVALID_ARGUMENT, "not of any");
+    file_put("gpus/0/control/fault", "recover");
 }
 
 /* --- the daemon ------------------------------------------------------------------------------ */
@@ -434,6 +448,7 @@ int main(void)
     removal();
     export_table();
     holding();
+    losing();
     visible();
     daemon_goes(config);
     is_int(CALL(nvmlShutdown)(), NVML_SUCCESS, "shutdown");

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "mocknvml/hold.h"
+#include "mocknvml/lost.h"
 
 struct api api;
 
@@ -88,16 +89,23 @@ nvmlReturn_t api_load(void)
     return NVML_SUCCESS;
 }
 
-/* Known from the library's start on. */
-static const struct hold_table *find_hold(void)
+/* A table of the library's own, known from its start on. NULL: it has none. */
+static const void *find_table(const char *id, size_t size)
 {
-    static const struct hold_table *hold;
     const void *found = NULL;
 
     /* A program may be newer than the library that it finds: a shorter table is none. */
-    if (!hold && export_table && export_table(&found, HOLD_TABLE_ID) == NVML_SUCCESS &&
-        *(const size_t *)found >= sizeof(*hold))
-        hold = found;
+    if (!export_table || export_table(&found, id) != NVML_SUCCESS || *(const size_t *)found < size)
+        return NULL;
+    return found;
+}
+
+static const struct hold_table *find_hold(void)
+{
+    static const struct hold_table *hold;
+
+    if (!hold)
+        hold = find_table(HOLD_TABLE_ID, sizeof(*hold));
     return hold;
 }
 
@@ -119,9 +127,9 @@ void api_release(void)
 
 void api_bus_id(unsigned int index, char *text, unsigned int length)
 {
-    const struct hold_table *hold = find_hold();
+    const struct lost_table *lost = find_table(LOST_TABLE_ID, sizeof(*lost));
 
-    if (!hold || hold->bus_id(index, text, length) != NVML_SUCCESS)
+    if (!lost || lost->bus_id(index, text, length) != NVML_SUCCESS)
         *text = '\0';
 }
 

@@ -62,7 +62,7 @@ void archive_keep(struct stepping *st, int i)
 {
     struct world *w = st->world;
     struct gpu *g = &world_gpus(w)[i];
-    const struct gpu_model *m = &world_models(w)[world_gpu_plans(w)[i].model];
+    const struct gpu_model *m = world_gpu_model(w, i);
     struct moment *moment;
 
     if (w->node.now_ns < g->next_moment_ns || gpu_has(g, CONDITION_LOST))

@@ -30,7 +30,7 @@ static void settle(struct stepping *st)
 void plan_settle(struct stepping *st, const struct gpu_set *gpus)
 {
     st->dt_ns = 0;
-    runs_settle(st, gpus);
+    loads_settle(st, gpus);
     for (int i = 0; i < (int)st->world->used[SECTION_GPUS]; i++)
         if (gpu_set_has(gpus, i))
             gpu_step(st, i);
@@ -292,7 +292,7 @@ static void set_plans(struct applying *a)
 
 static bool same_model(const struct world *before, int i, const struct gpu_model *m)
 {
-    return !strcmp(world_models(before)[world_gpu_plans(before)[i].model].name, m->name);
+    return !strcmp(world_gpu_model(before, i)->name, m->name);
 }
 
 static void trace_gpus(struct applying *a)

@@ -10,7 +10,7 @@
 #define SIM_PLAN_H
 
 #include "sim/config.h"
-#include "sim/runs.h"
+#include "sim/loads.h"
 #include "sim/world.h"
 
 /*

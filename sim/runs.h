@@ -9,7 +9,6 @@
 #ifndef SIM_RUNS_H
 #define SIM_RUNS_H
 
-#include "sim/archive.h"
 #include "sim/physics.h"
 
 struct run;
@@ -27,30 +26,8 @@ enum run_reason {
     RUN_STOPPED, /* by whoever started it: exit code 0 */
 };
 
-/* Some of a world's GPUs. */
-struct gpu_set {
-    uint64_t bits[ARCHIVES / 64]; /* there are never more GPUs than archives */
-};
-
-static inline bool gpu_set_has(const struct gpu_set *set, int gpu)
-{
-    return gpu >= 0 && set->bits[gpu / 64] >> gpu % 64 & 1;
-}
-
-/* Adds the GPUs that a run has shares of. */
-void gpu_set_add_run(struct gpu_set *set, const struct world *w, const struct run *run);
-
-/* Moves all runs by st->dt_ns and leaves in every GPU's load what they ask of it. */
+/* Moves all runs by st->dt_ns and leaves in every GPU's load what they ask of it (loads.h). */
 void runs_step(struct stepping *st);
-
-/* The same for some GPUs only, while no time passes. Touches what it changes. */
-void runs_settle(struct stepping *st, const struct gpu_set *gpus);
-
-/*
- * The same for a run that was added behind all others and is not in any GPU's load yet. Whether that was
- * enough: false when others on its GPUs get less now, or may.
- */
-bool runs_settle_last(struct stepping *st, uint32_t k);
 
 /*
  * Starts a run that waits, if its time has come and its memory fits: 0, -EAGAIN (too early), or

@@ -280,7 +280,7 @@ static void settle_last(struct stepping *st)
     struct gpu_set gpus = { 0 };
 
     gpu_set_add_run(&gpus, st->world, run);
-    if (!runs_settle_last(st, k)) {
+    if (!loads_settle_last(st, k)) {
         plan_settle(st, &gpus);
         return;
     }

@@ -215,6 +215,11 @@ struct world {
 WORLD_SECTIONS(SECTION)
 #undef SECTION
 
+static inline const struct gpu_model *world_gpu_model(const struct world *w, int gpu)
+{
+    return &world_models(w)[world_gpu_plans(w)[gpu].model];
+}
+
 static inline struct signal_pool world_pool(const struct world *w)
 {
     return (struct signal_pool){ world_signals(w), world_phases(w) };

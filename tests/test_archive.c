@@ -296,7 +296,7 @@ static int instance_of(const struct sim *sim, const char *profile)
 {
     const struct world *w = sim_world(sim);
     const struct gpu *g = gpu_of(sim, 0);
-    const struct gpu_model *m = &world_models(w)[world_gpu_plans(w)[0].model];
+    const struct gpu_model *m = world_gpu_model(w, 0);
 
     for (int gi = 0; gi < MIG_GIS_MAX; gi++)
         if (g->gis[gi].used && !strcmp(m->mig.items[g->gis[gi].profile].name, profile))

@@ -52,7 +52,7 @@ static const struct gpu_model *model_at(const struct walk *w, int gpu)
 
     if (gpu >= (int)world->used[SECTION_GPUS])
         return &w->library.models.models[0];
-    return &world_models(world)[world_gpu_plans(world)[gpu].model];
+    return world_gpu_model(world, gpu);
 }
 
 static int64_t between(int64_t low, int64_t high)

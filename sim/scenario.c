@@ -12,6 +12,7 @@
 
 #include "sim/config.h"
 #include "sim/fault.h"
+#include "sim/scenario_settings.h"
 #include "sim/suggest.h"
 
 /* What readers look names up in. */
@@ -83,131 +84,6 @@ static int check_profile(struct binder *b, const struct ynode *node, const char 
     return r;
 }
 
-/* --- set: control files of a GPU ------------------------------------------------------------- */
-
-/* Those that are no metric; `fault` and `profile` are keys of their own. */
-static const char *const settings[] = {
-    "power_limit_mw",
-    "clock_lock",
-    "memory_clock_lock",
-    "application_clocks",
-    "persistence_mode",
-    "compute_mode",
-    "ecc_mode",
-    "mig_mode",
-    "accounting_mode",
-    "clock_offsets",
-    "ecc_errors",
-    "nvlink_counters",
-    "drain",
-};
-
-enum { SETTINGS = sizeof(settings) / sizeof(settings[0]) };
-
-static const char *setting_name_at(const void *unused, int i)
-{
-    (void)unused;
-    return i < SETTINGS ? settings[i] : metric_name_at("", i - SETTINGS);
-}
-
-static bool is_setting(const char *name)
-{
-    for (int i = 0; setting_name_at(NULL, i); i++)
-        if (!strcmp(setting_name_at(NULL, i), name))
-            return true;
-    return false;
-}
-
-/* What a metric is pinned to can be judged here; what a setting takes depends on the GPU. */
-static int check_setting(struct binder *b, const struct ynode *key, const struct ynode *value)
-{
-    int metric = metric_find(key->text);
-    struct why inner = { 0 };
-    int64_t stored;
-    int r = 0;
-
-    if (metric < 0 || !(metric_infos[metric].flags & METRIC_FLAG_PIN) ||
-        !strcmp(value->text, "auto"))
-        return 0;
-    r = unit_parse(metric_infos[metric].unit, value->text, UNIT_BARE_SHOWN, &stored, &inner);
-    if (r < 0)
-        bind_refuse(b, -r, value, "%s", why_text(&inner));
-    why_release(&inner);
-    return r;
-}
-
-static int read_setting(struct binder *b, const struct ynode *key, const struct ynode *value,
-                        struct scenario_setting *setting)
-{
-    const struct bind_field text = { .type = BIND_TEXT, .size = sizeof(setting->value) };
-    struct text hint = TEXT_INIT;
-    size_t path;
-    int r;
-
-    if (!is_setting(key->text)) {
-        suggest_add(&hint, key->text, setting_name_at, NULL);
-        r = bind_refuse(b, EINVAL, key, "unknown control file %s%s", ynode_describe(b->arena, key),
-                        text_str(&hint));
-        text_release(&hint);
-        return r;
-    }
-    path = bind_enter(b, key->text);
-    snprintf(setting->file, sizeof(setting->file), "%s", key->text);
-    r = bind_read_value(b, &text, value, setting->value);
-    if (r == 0)
-        r = check_setting(b, key, value);
-    if (r == 0)
-        bind_leave(b, path);
-    return r;
-}
-
-static int read_settings(struct binder *b, const struct ynode *node, void *member)
-{
-    struct scenario_setting *list;
-
-    if (node->kind != YNODE_MAP)
-        return bind_expected(b, node, "a mapping like {utilization_gpu_percent: 80}");
-    list = arena_alloc(b->arena, node->count * sizeof(*list));
-    if (!list)
-        return bind_out_of_memory(b);
-    for (size_t i = 0; i < node->count; i++) {
-        int r = read_setting(b, node->keys[i], node->items[i], &list[i]);
-
-        if (r < 0)
-            return r;
-    }
-    *(struct bind_list *)member = (struct bind_list){ list, node->count };
-    return 0;
-}
-
-static void print_settings(struct text *out, const void *member, int indent)
-{
-    const struct bind_list *list = member;
-    const struct scenario_setting *items = list->items;
-
-    text_add(out, "\n");
-    for (size_t i = 0; i < list->count; i++) {
-        text_addf(out, "%*s%s: ", indent, "", items[i].file);
-        bind_print_text(out, items[i].value);
-        text_add(out, "\n");
-    }
-}
-
-static const struct bind_custom settings_custom = {
-    read_settings,
-    print_settings,
-    "\"$ref\": \"#/$defs/settings\"",
-};
-
-static void settings_schema(struct text *out)
-{
-    text_add(out, "\"type\": \"object\", \"additionalProperties\": { \"type\": [\"number\", "
-                  "\"string\", \"boolean\"] }, \"propertyNames\": { \"enum\": [");
-    for (int i = 0; setting_name_at(NULL, i); i++)
-        text_addf(out, "%s\n      \"%s\"", i ? "," : "", setting_name_at(NULL, i));
-    text_add(out, "\n    ] }");
-}
-
 /* --- fault ----------------------------------------------------------------------------------- */
 
 static int read_fault(struct binder *b, const struct ynode *node, void *member)
@@ -268,7 +144,7 @@ static const struct bind_field step_fields[] = {
     { .key = "fault", .type = BIND_CUSTOM, BIND_AT(scenario_step, fault), .custom = &fault_custom, .size = 128,
       .words = "[fault](simulation.md#faults)", .help = "A fault of `gpu`, also with a duration, or `recover`." },
     BIND_ROW_TEXT("profile", scenario_step, profile, 0, "Another profile for `gpu`."),
-    { .key = "set", .type = BIND_CUSTOM, BIND_AT(scenario_step, set), .custom = &settings_custom, .size = sizeof(struct bind_list),
+    { .key = "set", .type = BIND_CUSTOM, BIND_AT(scenario_step, set), .custom = &scenario_settings_custom, .size = sizeof(struct bind_list),
       .words = "mapping of [control files](filesystem.md#control-of-a-gpu-gpusicontrol) to values", .help = "What is written to control files of `gpu`: pinned metrics, limits, modes." },
     { .key = "write", .type = BIND_LIST, BIND_AT(scenario_step, write), .item = &write_item, .size = sizeof(struct scenario_write),
       .high = SCENARIO_WRITES_MAX, .flags = BIND_SINGLE, .help = "What is written to any file." },
@@ -527,7 +403,7 @@ void scenario_schema(struct text *out)
         { "activity", workload_activity_schema },
         { "limits", workload_limits_schema },
         { "fault", fault_schema },
-        { "settings", settings_schema },
+        { "settings", scenario_settings_schema },
         { "write", write_schema },
         { "workload", workload_schema },
         { "expectation", expect_schema },

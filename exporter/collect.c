@@ -1,26 +1,24 @@
 /*
  * Collecting a view from a mount. See view.h.
  *
- * Samples come from the snapshot, a pread each. Names change with the plan only and are kept until then.
- * Processes and MIG instances are text files: one of all GPUs for the former (who wants few GPUs reads theirs),
- * one for each GPU with MIG on for the latter.
+ * Samples come from the snapshot, a pread each. Names change with the plan only and are kept until then. The rest is
+ * in text files: see tables.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "exporter/incidents.h"
+#include "exporter/tables.h"
 #include "exporter/view.h"
 #include "fusefs/reader.h"
 #include "sim/arena.h"
-#include "sim/text.h"
 #include "sim/why.h"
 
 /* A generation can end while it is read; then it is read again, but not for ever. */
-enum { TRIES = 8, TEXT_START = 16384, TEXT_MAX = 64 << 20 };
+enum { TRIES = 8 };
 
 /* A view, and what it is made of. */
 struct reading {
@@ -30,14 +28,11 @@ struct reading {
 
 struct collector {
     char *root;
-    char *name;            /* of its node, or NULL */
-    struct reader *reader; /* NULL: not there, or no longer */
-    uint64_t mount;        /* how often it was opened */
+    char *name;           /* of its node, or NULL */
+    struct tables tables; /* with the reader; that is NULL: the mount is not there, or no longer */
+    uint64_t mount;       /* how often it was opened */
     struct incidents *incidents;
     struct view_wants wants;
-
-    char *buffer; /* for text files; grows as needed */
-    size_t buffer_size;
 
     struct arena names_arena; /* of one plan_version */
     uint64_t names_version;
@@ -54,8 +49,8 @@ struct collector {
 
 static void forget_mount(struct collector *c)
 {
-    reader_close(c->reader);
-    c->reader = NULL;
+    reader_close(c->tables.reader);
+    c->tables.reader = NULL;
     incidents_free(c->incidents);
     c->incidents = NULL;
     c->names_are_old = true;
@@ -81,93 +76,22 @@ static int look(struct collector *c, struct reader_node *node)
 {
     int r = -ENOENT;
 
-    if (c->reader) {
-        r = reader_node(c->reader, node);
-        if (r == 0 && reader_is_current(c->reader, c->root))
+    if (c->tables.reader) {
+        r = reader_node(c->tables.reader, node);
+        if (r == 0 && reader_is_current(c->tables.reader, c->root))
             return 0;
         forget_mount(c);
     }
-    r = reader_open(&c->reader, c->root);
+    r = reader_open(&c->tables.reader, c->root);
     if (r < 0) {
-        c->reader = NULL;
+        c->tables.reader = NULL;
         return r;
     }
     c->mount++;
-    return reader_node(c->reader, node);
+    return reader_node(c->tables.reader, node);
 }
 
-/* A text file as a whole, in the collector's buffer. Its length or -errno. */
-static int read_text(struct collector *c, const char *path)
-{
-    for (;;) {
-        int r = c->buffer ? reader_text(c->reader, path, c->buffer, c->buffer_size) : -E2BIG;
-        size_t size = c->buffer ? c->buffer_size * 4 : TEXT_START;
-        char *grown;
-
-        if (r != -E2BIG || size > TEXT_MAX)
-            return r;
-        grown = realloc(c->buffer, size);
-        if (!grown)
-            return -ENOMEM;
-        c->buffer = grown;
-        c->buffer_size = size;
-    }
-}
-
-/* --- tables ---------------------------------------------------------------------------------- */
-
-/* The next line of a text, without its newline, or NULL behind the last. Lines that begin with # are no data. */
-static char *next_line(char **text)
-{
-    for (;;) {
-        char *line = *text, *end = line + strcspn(line, "\n");
-
-        if (!*line)
-            return NULL;
-        *text = end + (*end == '\n');
-        *end = '\0';
-        if (*line != '#')
-            return line;
-    }
-}
-
-/* The next column of a line; "" when there is none, or when it is '-'. */
-static char *next_word(char **line)
-{
-    char *word = *line + strspn(*line, " "), *end = word + strcspn(word, " ");
-
-    *line = end + (*end == ' ');
-    *end = '\0';
-    if (!strcmp(word, "-"))
-        *word = '\0';
-    return word;
-}
-
-static int64_t next_number(char **line)
-{
-    return strtoll(next_word(line), NULL, 10);
-}
-
-/* The number of an instance, -1 for none. */
-static int next_instance(char **line)
-{
-    const char *word = next_word(line);
-
-    return *word ? atoi(word) : -1;
-}
-
-static const char *keep(struct arena *arena, const char *text)
-{
-    return *text ? arena_strndup(arena, text, strlen(text)) : "";
-}
-
-static int identity_find(const char *name)
-{
-    for (int i = 0; i < IDENTITY_COUNT; i++)
-        if (!strcmp(identity_infos[i].name, name))
-            return i;
-    return -1;
-}
+/* --- names ----------------------------------------------------------------------------------- */
 
 /* A GPU of several nodes in a mount is called as on its own. */
 static void name_by_node(const char *names[IDENTITY_COUNT])
@@ -211,13 +135,12 @@ static int list_nodes(struct collector *c)
 
 static int read_names(struct collector *c, const struct reader_node *node)
 {
-    char *text, *line;
     int r;
 
     if (c->names && !c->names_are_old && c->names_version == node->plan_version &&
         c->names_count == node->gpu_count)
         return 0;
-    r = read_text(c, "gpus/inventory");
+    r = tables_read(&c->tables, "gpus/inventory");
     if (r < 0)
         return r;
     arena_release(&c->names_arena);
@@ -228,165 +151,8 @@ static int read_names(struct collector *c, const struct reader_node *node)
     c->names = arena_alloc(&c->names_arena, (size_t)(node->gpu_count + 1) * sizeof(*c->names));
     if (!c->names)
         return -ENOMEM;
-    for (text = c->buffer; (line = next_line(&text));) {
-        int64_t gpu = next_number(&line);
-        int id = identity_find(next_word(&line));
-
-        if (gpu >= 0 && gpu < c->names_count && id >= 0)
-            c->names[gpu][id] = keep(&c->names_arena, line);
-    }
+    tables_names(&c->tables, &c->names_arena, c->names, c->names_count);
     return list_nodes(c);
-}
-
-static size_t count_lines(const char *text)
-{
-    size_t lines = 0;
-
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines + 1;
-}
-
-static int by_gpu(const void *a, const void *b)
-{
-    const struct view_process *x = a, *y = b;
-
-    return x->gpu != y->gpu ? (x->gpu > y->gpu) - (x->gpu < y->gpu)
-                            : (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-/* The rest of a line of processes. */
-static void read_process(struct arena *arena, struct view_process *p, char *line)
-{
-    p->pid = next_number(&line);
-    p->memory_bytes = next_number(&line);
-    p->utilization_percent = next_number(&line);
-    p->workload = keep(arena, next_word(&line));
-    p->namespace = keep(arena, next_word(&line));
-    p->pod = keep(arena, next_word(&line));
-    p->container = keep(arena, next_word(&line));
-    p->gi = next_instance(&line);
-}
-
-/* Of all GPUs. */
-static int read_all_processes(struct collector *c, struct view_gpu *gpus, int gpu_count)
-{
-    int r = read_text(c, "gpus/processes");
-    struct view_process *list;
-    size_t count = 0;
-    char *text, *line;
-
-    if (r < 0)
-        return r;
-    list = arena_alloc(&c->all.arena, count_lines(c->buffer) * sizeof(*list));
-    if (!list)
-        return -ENOMEM;
-    for (text = c->buffer; (line = next_line(&text)); count++) {
-        list[count].gpu = (int)next_number(&line);
-        read_process(&c->all.arena, &list[count], line);
-    }
-    qsort(list, count, sizeof(*list), by_gpu);
-    for (size_t i = 0; i < count; i++) {
-        struct view_gpu *g = &gpus[list[i].gpu];
-
-        if (list[i].gpu < 0 || list[i].gpu >= gpu_count)
-            continue;
-        if (!g->process_count++)
-            g->processes = &list[i];
-    }
-    return 0;
-}
-
-/* Of one GPU. One that is lost has none. */
-static int read_processes(struct collector *c, struct arena *arena, struct view_gpu *gpu)
-{
-    struct view_process *list;
-    char path[64], *text, *line;
-    int r;
-
-    if (gpu->lost)
-        return 0;
-    snprintf(path, sizeof(path), "gpus/%d/processes", gpu->position);
-    r = read_text(c, path);
-    if (r < 0)
-        return r == -ENODEV ? -EAGAIN : r;
-    list = arena_alloc(arena, count_lines(c->buffer) * sizeof(*list));
-    if (!list)
-        return -ENOMEM;
-    for (text = c->buffer; (line = next_line(&text)); gpu->process_count++) {
-        list[gpu->process_count].gpu = gpu->position;
-        read_process(arena, &list[gpu->process_count], line);
-    }
-    qsort(list, (size_t)gpu->process_count, sizeof(*list), by_gpu);
-    gpu->processes = list;
-    return 0;
-}
-
-/* Of a GPU whose MIG mode is on: its GPU instances. */
-static int read_instances(struct collector *c, struct arena *arena, struct view_gpu *gpu)
-{
-    struct view_instance *list;
-    char path[64], *text, *line;
-    int64_t mode;
-    int r;
-
-    if (gpu->lost || metric_read(&gpu->sample, METRIC_MIG_MODE, &mode) < 0 || !mode)
-        return 0;
-    snprintf(path, sizeof(path), "gpus/%d/mig/instances", gpu->position);
-    r = read_text(c, path);
-    if (r < 0)
-        return r;
-    list = arena_alloc(arena, count_lines(c->buffer) * sizeof(*list));
-    if (!list)
-        return -ENOMEM;
-    gpu->instances = list;
-    for (text = c->buffer; (line = next_line(&text));) {
-        struct view_instance *i = &list[gpu->instance_count];
-
-        i->gi = (int)next_number(&line);
-        if (*next_word(&line))
-            continue; /* a compute instance in it */
-        i->profile = keep(arena, next_word(&line));
-        next_word(&line);
-        next_word(&line);
-        i->multiprocessors = next_number(&line);
-        i->memory_bytes = next_number(&line);
-        gpu->instance_count++;
-    }
-    return 0;
-}
-
-/* link up bytes_per_second peer peer_number …; the file is there only on boards that have links. */
-static int read_links(struct collector *c, struct arena *arena, struct view_gpu *gpu)
-{
-    struct view_link *list;
-    char path[64], *text, *line;
-    int r;
-
-    if (gpu->lost || !c->wants.links)
-        return 0;
-    snprintf(path, sizeof(path), "gpus/%d/nvlinks", gpu->position);
-    r = read_text(c, path);
-    if (r < 0)
-        return r == -ENOENT || r == -ENODATA ? 0 : r;
-    list = arena_alloc(arena, count_lines(c->buffer) * sizeof(*list));
-    if (!list)
-        return -ENOMEM;
-    gpu->links = list;
-    for (text = c->buffer; (line = next_line(&text)); gpu->link_count++) {
-        struct view_link *l = &list[gpu->link_count];
-        const char *peer;
-        int number;
-
-        next_word(&line);
-        l->up = next_number(&line);
-        next_word(&line);
-        peer = next_word(&line);
-        number = (int)next_number(&line);
-        l->peer_gpu = !strcmp(peer, "gpu") ? number : -1;
-        l->peer_switch = !strcmp(peer, "switch") ? number : -1;
-    }
-    return 0;
 }
 
 /* --- one view -------------------------------------------------------------------------------- */
@@ -396,7 +162,7 @@ static int read_gpu(struct collector *c, const struct reader_node *node, struct 
                     struct view_gpu *gpu)
 {
     struct reader_gpu page;
-    int r = reader_gpu(c->reader, gpu->position, &page);
+    int r = reader_gpu(c->tables.reader, gpu->position, &page);
 
     if (r == -ENODEV || (r == 0 && page.generation != node->generation && !c->last_try))
         return -EAGAIN;
@@ -405,8 +171,8 @@ static int read_gpu(struct collector *c, const struct reader_node *node, struct 
     gpu->lost = page.lost;
     gpu->sample = page.sample;
     memcpy(gpu->names, c->names[gpu->position], sizeof(gpu->names));
-    r = read_instances(c, arena, gpu);
-    return r < 0 ? r : read_links(c, arena, gpu);
+    r = tables_instances(&c->tables, arena, gpu);
+    return r < 0 || !c->wants.links ? r : tables_links(&c->tables, arena, gpu);
 }
 
 static int read_gpus(struct collector *c, const struct reader_node *node, struct reading *into,
@@ -428,10 +194,10 @@ static int read_gpus(struct collector *c, const struct reader_node *node, struct
             gpu->node = first_node + n;
             r = read_gpu(c, node, &into->arena, gpu);
             if (r == 0 && into == &c->part)
-                r = read_processes(c, &into->arena, gpu);
+                r = tables_processes(&c->tables, &into->arena, gpu);
         }
     if (r == 0 && into == &c->all)
-        r = read_all_processes(c, gpus, count);
+        r = tables_all_processes(&c->tables, &into->arena, gpus, count);
     v->gpus = gpus;
     v->gpu_count = count;
     return r;
@@ -452,7 +218,7 @@ static int read_view(struct collector *c, struct reading *into, int only)
     if (r == 0)
         r = read_gpus(c, &node, into, only < 0 ? 0 : only, only < 0 ? c->nodes.count : 1);
     if (r == 0)
-        r = reader_node(c->reader, &after);
+        r = reader_node(c->tables.reader, &after);
     if (r < 0) {
         v->gpus = NULL;
         return r;
@@ -474,7 +240,7 @@ static int read_incidents(struct collector *c, struct view *v)
         c->incidents = incidents_new();
     if (!c->incidents)
         return -ENOMEM;
-    return incidents_follow(c->incidents, c->reader, v->now_ns - c->wants.incidents_ns,
+    return incidents_follow(c->incidents, c->tables.reader, v->now_ns - c->wants.incidents_ns,
                             &v->incidents, &v->incident_count);
 }
 
@@ -562,7 +328,7 @@ void collector_free(struct collector *c)
     arena_release(&c->names_arena);
     arena_release(&c->all.arena);
     arena_release(&c->part.arena);
-    free(c->buffer);
+    tables_release(&c->tables);
     free(c->name);
     free(c->root);
     free(c);

@@ -38,22 +38,7 @@ void tables_release(struct tables *t)
     free(t->buffer);
 }
 
-/* --- lines and columns ----------------------------------------------------------------------- */
-
-/* The next line of a text, without its newline, or NULL behind the last. Lines that begin with # are no data. */
-static char *next_line(char **text)
-{
-    for (;;) {
-        char *line = *text, *end = line + strcspn(line, "\n");
-
-        if (!*line)
-            return NULL;
-        *text = end + (*end == '\n');
-        *end = '\0';
-        if (*line != '#')
-            return line;
-    }
-}
+/* --- columns --------------------------------------------------------------------------------- */
 
 /* The next column of a line; "" when there is none, or when it is '-'. */
 static char *next_word(char **line)
@@ -100,7 +85,7 @@ void tables_names(struct tables *t, struct arena *arena, const char *(*names)[ID
 {
     char *text = t->buffer, *line;
 
-    while ((line = next_line(&text))) {
+    while ((line = reader_line(&text))) {
         int64_t gpu = next_number(&line);
         int id = identity_find(next_word(&line));
 
@@ -118,6 +103,23 @@ static size_t count_lines(const char *text)
     for (; *text; text++)
         lines += *text == '\n';
     return lines + 1;
+}
+
+/* Reads a file of a GPU. Room for an item of each of its lines; NULL, and -errno in `r`. */
+static void *read_list(struct tables *t, struct arena *arena, const struct view_gpu *gpu,
+                       const char *name, size_t item, int *r)
+{
+    char path[64];
+    void *list;
+
+    snprintf(path, sizeof(path), "gpus/%d/%s", gpu->position, name);
+    *r = tables_read(t, path);
+    if (*r < 0)
+        return NULL;
+    list = arena_alloc(arena, count_lines(t->buffer) * item);
+    if (!list)
+        *r = -ENOMEM;
+    return list;
 }
 
 static int by_gpu(const void *a, const void *b)
@@ -154,7 +156,7 @@ int tables_all_processes(struct tables *t, struct arena *arena, struct view_gpu 
     list = arena_alloc(arena, count_lines(t->buffer) * sizeof(*list));
     if (!list)
         return -ENOMEM;
-    for (text = t->buffer; (line = next_line(&text)); count++) {
+    for (text = t->buffer; (line = reader_line(&text)); count++) {
         list[count].gpu = (int)next_number(&line);
         read_process(arena, &list[count], line);
     }
@@ -173,19 +175,15 @@ int tables_all_processes(struct tables *t, struct arena *arena, struct view_gpu 
 int tables_processes(struct tables *t, struct arena *arena, struct view_gpu *gpu)
 {
     struct view_process *list;
-    char path[64], *text, *line;
+    char *text, *line;
     int r;
 
     if (gpu->lost)
         return 0;
-    snprintf(path, sizeof(path), "gpus/%d/processes", gpu->position);
-    r = tables_read(t, path);
-    if (r < 0)
-        return r == -ENODEV ? -EAGAIN : r;
-    list = arena_alloc(arena, count_lines(t->buffer) * sizeof(*list));
+    list = read_list(t, arena, gpu, "processes", sizeof(*list), &r);
     if (!list)
-        return -ENOMEM;
-    for (text = t->buffer; (line = next_line(&text)); gpu->process_count++) {
+        return r == -ENODEV ? -EAGAIN : r;
+    for (text = t->buffer; (line = reader_line(&text)); gpu->process_count++) {
         list[gpu->process_count].gpu = gpu->position;
         read_process(arena, &list[gpu->process_count], line);
     }
@@ -197,21 +195,17 @@ int tables_processes(struct tables *t, struct arena *arena, struct view_gpu *gpu
 int tables_instances(struct tables *t, struct arena *arena, struct view_gpu *gpu)
 {
     struct view_instance *list;
-    char path[64], *text, *line;
+    char *text, *line;
     int64_t mode;
     int r;
 
     if (gpu->lost || metric_read(&gpu->sample, METRIC_MIG_MODE, &mode) < 0 || !mode)
         return 0;
-    snprintf(path, sizeof(path), "gpus/%d/mig/instances", gpu->position);
-    r = tables_read(t, path);
-    if (r < 0)
-        return r;
-    list = arena_alloc(arena, count_lines(t->buffer) * sizeof(*list));
+    list = read_list(t, arena, gpu, "mig/instances", sizeof(*list), &r);
     if (!list)
-        return -ENOMEM;
+        return r;
     gpu->instances = list;
-    for (text = t->buffer; (line = next_line(&text));) {
+    for (text = t->buffer; (line = reader_line(&text));) {
         struct view_instance *i = &list[gpu->instance_count];
 
         i->gi = (int)next_number(&line);
@@ -230,20 +224,16 @@ int tables_instances(struct tables *t, struct arena *arena, struct view_gpu *gpu
 int tables_links(struct tables *t, struct arena *arena, struct view_gpu *gpu)
 {
     struct view_link *list;
-    char path[64], *text, *line;
+    char *text, *line;
     int r;
 
     if (gpu->lost)
         return 0;
-    snprintf(path, sizeof(path), "gpus/%d/nvlinks", gpu->position);
-    r = tables_read(t, path);
-    if (r < 0)
-        return r == -ENOENT || r == -ENODATA ? 0 : r;
-    list = arena_alloc(arena, count_lines(t->buffer) * sizeof(*list));
+    list = read_list(t, arena, gpu, "nvlinks", sizeof(*list), &r);
     if (!list)
-        return -ENOMEM;
+        return r == -ENOENT || r == -ENODATA ? 0 : r;
     gpu->links = list;
-    for (text = t->buffer; (line = next_line(&text)); gpu->link_count++) {
+    for (text = t->buffer; (line = reader_line(&text)); gpu->link_count++) {
         struct view_link *l = &list[gpu->link_count];
         const char *peer;
         int number;

@@ -61,11 +61,10 @@ static int persistent_gpus(const struct world *w)
 static int open_devices(const struct world *w)
 {
     const struct share *shares = world_shares(w);
-    const struct run *runs = world_runs(w);
     int n = 0;
 
     for (uint32_t i = 0; i < w->used[SECTION_SHARES]; i++)
-        n += runs[shares[i].run].state == RUN_RUNNING;
+        n += world_share_runs(w, &shares[i]);
     return n;
 }
 

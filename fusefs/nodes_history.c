@@ -73,14 +73,6 @@ static int show_history(const struct node_ctx *cx, struct text *out)
 
 /* --- processes ------------------------------------------------------------------------------- */
 
-static void add_instance(struct text *out, const struct share *share)
-{
-    if (share->gi < 0)
-        text_add(out, " - -");
-    else
-        text_addf(out, " %d %d", share->gi, share->ci);
-}
-
 static void add_percent(struct text *out, double stored)
 {
     text_add(out, " ");
@@ -99,11 +91,11 @@ static int show_process_utilization(const struct node_ctx *cx, struct text *out)
     for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
         const struct share *share = &world_shares(w)[s];
 
-        if (share->gpu != cx->gpu || world_runs(w)[share->run].state != RUN_RUNNING)
+        if (share->gpu != cx->gpu || !world_share_runs(w, share))
             continue;
         text_addf(out, "%" PRId64 " %d", time_us(cx, w->node.now_ns),
                   process_id(&world_workloads(w)[share->run]));
-        add_instance(out, share);
+        process_add_instance(out, share);
         add_percent(out, share->utilization_percent);
         for (int e = 0; e < SHARE_ENGINES; e++)
             add_percent(out, share->engines[e]);

@@ -168,11 +168,6 @@ static void add_word(struct text *out, const char *word)
     text_addf(out, " %s", *word ? word : "-");
 }
 
-static bool is_running(const struct world *w, const struct share *share)
-{
-    return world_runs(w)[share->run].state == RUN_RUNNING;
-}
-
 static void add_process(struct text *out, const struct world *w, const struct share *share)
 {
     const struct workload *work = &world_workloads(w)[share->run];
@@ -183,10 +178,7 @@ static void add_process(struct text *out, const struct world *w, const struct sh
     add_word(out, work->namespace);
     add_word(out, work->pod);
     add_word(out, work->container);
-    if (share->gi < 0)
-        text_add(out, " - -");
-    else
-        text_addf(out, " %d %d", share->gi, share->ci);
+    process_add_instance(out, share);
     text_add(out, "\n");
 }
 
@@ -203,7 +195,7 @@ static int show_processes(const struct node_ctx *cx, struct text *out)
     for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
         const struct share *share = &world_shares(w)[s];
 
-        if (share->gpu == cx->gpu && is_running(w, share))
+        if (share->gpu == cx->gpu && world_share_runs(w, share))
             add_process(out, w, share);
     }
     return 0;
@@ -217,7 +209,7 @@ static int show_all_processes(const struct node_ctx *cx, struct text *out)
     for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++) {
         const struct share *share = &world_shares(w)[s];
 
-        if (share->gpu < 0 || !is_running(w, share) ||
+        if (share->gpu < 0 || !world_share_runs(w, share) ||
             gpu_has(&world_gpus(w)[share->gpu], CONDITION_LOST))
             continue;
         text_addf(out, "%d ", share->gpu);

@@ -329,7 +329,7 @@ static const struct workload *user_of(const struct world *w, int gpu)
     for (uint32_t i = 0; i < w->used[SECTION_SHARES]; i++) {
         const struct workload *work = &world_workloads(w)[shares[i].run];
 
-        if (shares[i].gpu == gpu && world_runs(w)[shares[i].run].state == RUN_RUNNING &&
+        if (shares[i].gpu == gpu && world_share_runs(w, &shares[i]) &&
             (!first || work->id < first->id))
             first = work;
     }

@@ -67,9 +67,6 @@ enum region_flags {
 /* What NVIDIA calls them, whichever BARs hold them. */
 enum region { REGION_NONE, REGION_REGISTERS, REGION_FRAMEBUFFER, REGION_INSTANCE, REGION_VGA };
 
-#define MIB (UINT64_C(1) << 20)
-#define GIB (UINT64_C(1) << 30)
-
 enum {
     PORTS_BASE = 0x3000,
     PORTS_BYTES = 128,

@@ -182,6 +182,20 @@ int reader_text(struct reader *r, const char *path, char *buf, unsigned long siz
     return (int)used;
 }
 
+char *reader_line(char **text)
+{
+    while (*text && **text) {
+        char *line = *text, *end = strchr(line, '\n');
+
+        *text = end ? end + 1 : line + strlen(line);
+        if (end)
+            *end = '\0';
+        if (*line && *line != '#')
+            return line;
+    }
+    return NULL;
+}
+
 int reader_write(struct reader *r, const char *path, const char *text)
 {
     int fd = openat(r->root, path, O_WRONLY | O_CLOEXEC), err = 0;

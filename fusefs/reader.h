@@ -65,6 +65,9 @@ int reader_history(struct reader *reader, int index, struct reader_history *hist
 /* A small file below the root, without its last newline. Returns its length or -errno; -E2BIG. */
 int reader_text(struct reader *reader, const char *path, char *buf, unsigned long size);
 
+/* The next line of a table that was read, or NULL behind the last; comments are left out. Changes the text. */
+char *reader_line(char **text);
+
 /* Writes one command to a file below the root. 0 or -errno. */
 int reader_write(struct reader *reader, const char *path, const char *text);
 

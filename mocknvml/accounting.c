@@ -43,7 +43,7 @@ static nvmlReturn_t find_account(nvmlDevice_t device, unsigned int pid, struct a
     bool any = false;
     char *line;
 
-    while (result == NVML_SUCCESS && (line = table_line(&table.rest)))
+    while (result == NVML_SUCCESS && (line = reader_line(&table.rest)))
         if (parse_account(line, &account) && account.pid == pid) {
             *found = account;
             any = true;
@@ -95,7 +95,7 @@ nvmlReturn_t nvmlDeviceGetAccountingPids(nvmlDevice_t device, unsigned int *coun
 
     if (result == NVML_SUCCESS)
         result = read_accounts(device, &table);
-    while (result == NVML_SUCCESS && (line = table_line(&table.rest)))
+    while (result == NVML_SUCCESS && (line = reader_line(&table.rest)))
         if (parse_account(line, &account))
             list_add(&list, &account.pid);
     table_release(&table);

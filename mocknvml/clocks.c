@@ -73,7 +73,7 @@ static nvmlReturn_t first_clocks(nvmlDevice_t device, struct clock_row *row)
 
     if (result != NVML_SUCCESS)
         return result;
-    line = table_line(&t.rest);
+    line = reader_line(&t.rest);
     return line && parse_clocks(line, row) ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
@@ -128,7 +128,7 @@ nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned in
         result = device_table(device, TABLE_CLOCKS, &t);
     if (result != NVML_SUCCESS)
         return result;
-    while ((line = table_line(&t.rest)))
+    while ((line = reader_line(&t.rest)))
         if (parse_clocks(line, &row))
             list_add(&list, &row.memory_mhz);
     return list_end(&list, count);
@@ -156,7 +156,7 @@ nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned 
         result = device_table(device, TABLE_CLOCKS, &t);
     if (result != NVML_SUCCESS)
         return result;
-    while ((line = table_line(&t.rest)))
+    while ((line = reader_line(&t.rest)))
         if (parse_clocks(line, &row) && row.memory_mhz == memory_mhz)
             add_clocks(&list, &row);
     return list.used ? list_end(&list, count) : NVML_ERROR_NOT_FOUND;

@@ -440,7 +440,7 @@ nvmlReturn_t nvmlDeviceGetAddressingMode(nvmlDevice_t device, nvmlDeviceAddressi
         result = device_table(device, TABLE_BOARD, &board);
     if (result != NVML_SUCCESS)
         return result;
-    while (!*word && (line = table_line(&board.rest)))
+    while (!*word && (line = reader_line(&board.rest)))
         sscanf(line, "addressing_mode %15s", word);
     mode->value = !strcmp(word, "HMM")   ? NVML_DEVICE_ADDRESSING_MODE_HMM
                   : !strcmp(word, "ATS") ? NVML_DEVICE_ADDRESSING_MODE_ATS

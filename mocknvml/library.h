@@ -126,7 +126,7 @@ nvmlReturn_t root_open(const char *path, int *fd);
 /* An identity text. NVML_ERROR_INSUFFICIENT_SIZE when it does not fit. */
 nvmlReturn_t device_identity(nvmlDevice_t device, enum identity id, char *buf, unsigned int length);
 
-/* A table in memory, read line by line with table_line. */
+/* A table in memory, read line by line with reader_line. */
 struct table {
     char text[TABLE_BYTES];
     char *rest;
@@ -196,9 +196,6 @@ struct list {
 
 void list_add(struct list *list, const void *item);
 nvmlReturn_t list_end(const struct list *list, unsigned int *count);
-
-/* The next line of a table, without comments; NULL at the end. Changes the text. */
-char *table_line(char **text);
 
 /* In a child: what other threads of the parent were doing with event sets is undone. */
 void events_after_fork(void);

@@ -44,14 +44,14 @@ nvmlReturn_t mig_read_profiles(nvmlDevice_t device, struct table *t)
 
 bool mig_next_instance(struct table *t, struct mig_instance *i)
 {
-    char *line = table_line(&t->rest);
+    char *line = reader_line(&t->rest);
 
     return line && parse_instance(line, i);
 }
 
 bool mig_next_profile(struct table *t, struct mig_profile *p)
 {
-    char *line = table_line(&t->rest);
+    char *line = reader_line(&t->rest);
 
     return line && parse_profile(line, p);
 }

@@ -30,7 +30,7 @@ nvmlReturn_t nvlink_read_all(nvmlDevice_t device, struct nvlink *links, unsigned
     if (result != NVML_SUCCESS)
         return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_NOT_SUPPORTED : result;
     t.rest = t.text;
-    while (*count < NVML_NVLINK_MAX_LINKS && (line = table_line(&t.rest)))
+    while (*count < NVML_NVLINK_MAX_LINKS && (line = reader_line(&t.rest)))
         *count += parse_link(line, &links[*count]);
     return NVML_SUCCESS;
 }
@@ -157,7 +157,7 @@ static nvmlReturn_t read_counter(nvmlDevice_t device, unsigned int link, unsigne
     if (result != NVML_SUCCESS)
         return result == NVML_ERROR_NOT_FOUND ? NVML_ERROR_NOT_SUPPORTED : result;
     t.rest = t.text;
-    while ((line = table_line(&t.rest)))
+    while ((line = reader_line(&t.rest)))
         if (sscanf(line, "%u %u %llu %llu %u %u %u", &c->link, &c->set, &c->tx_bytes, &c->rx_bytes,
                    &c->frozen, &c->unit, &c->filter) == 7 &&
             c->link == link && c->set == set)

@@ -75,7 +75,7 @@ static nvmlReturn_t list_processes(nvmlDevice_t device, process_filler *fill, si
 
     if (result == NVML_SUCCESS)
         result = table_read(device, "processes", &table);
-    while (result == NVML_SUCCESS && (line = table_line(&table.rest)))
+    while (result == NVML_SUCCESS && (line = reader_line(&table.rest)))
         if (parse_process(line, &process) && is_on(device, process.gi, process.ci)) {
             fill(&item, &process);
             list_add(&list, &item);
@@ -223,7 +223,7 @@ static nvmlReturn_t list_busy(nvmlDevice_t device, unsigned long long last_us,
     busy_process process, item;
     char *line;
 
-    while (result == NVML_SUCCESS && (line = table_line(&table.rest)))
+    while (result == NVML_SUCCESS && (line = reader_line(&table.rest)))
         if (parse_busy(line, &process) && process.timeStamp > last_us && is_busy(&process)) {
             fill(&item, &process);
             list_add(list, &item);

@@ -290,7 +290,7 @@ static bool workload_name(unsigned int pid, char *name, size_t size)
 
         if (library_device(i, &device) == NVML_SUCCESS &&
             table_read(device, "processes", &table) == NVML_SUCCESS)
-            while (!named && (line = table_line(&table.rest)))
+            while (!named && (line = reader_line(&table.rest)))
                 named = is_process(line, pid, name, size);
         table_release(&table);
         if (named)

@@ -141,7 +141,7 @@ nvmlReturn_t device_fact(nvmlDevice_t device, const char *name, int64_t *value)
 
     if (result != NVML_SUCCESS)
         return result;
-    while ((line = table_line(&board.rest)))
+    while ((line = reader_line(&board.rest)))
         if (!strncmp(line, name, length) && line[length] == ' ' &&
             sscanf(line + length, "%" SCNd64, value) == 1)
             return NVML_SUCCESS;

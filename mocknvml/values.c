@@ -184,20 +184,6 @@ nvmlReturn_t list_end(const struct list *list, unsigned int *count)
     return short_of_room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-char *table_line(char **text)
-{
-    while (*text && **text) {
-        char *line = *text, *end = strchr(line, '\n');
-
-        *text = end ? end + 1 : line + strlen(line);
-        if (end)
-            *end = '\0';
-        if (*line && *line != '#')
-            return line;
-    }
-    return NULL;
-}
-
 int64_t now_us(void)
 {
     struct timespec ts;

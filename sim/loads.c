@@ -116,7 +116,7 @@ static void grant(struct share *share, const struct load *together)
 
 static bool is_on_gpu(const struct world *w, const struct share *share)
 {
-    return share->gpu >= 0 && world_runs(w)[share->run].state == RUN_RUNNING;
+    return share->gpu >= 0 && world_share_runs(w, share);
 }
 
 /* Where together they ask for more than there is, each gets its part. */

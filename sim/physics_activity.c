@@ -100,8 +100,8 @@ static void step_memory(struct chain *c, double wanted)
     used = g->sample.value[METRIC_MEMORY_USED];
     g->sample.value[METRIC_MEMORY_FREE] = capacity - used;
     g->sample.value[METRIC_MEMORY_USED_RATIO] = llround((double)used / (double)capacity * 1e6);
-    g->sample.value[METRIC_BAR1_USED] = INT64_C(1) << 20;
-    g->sample.value[METRIC_BAR1_FREE] = c->m->memory.bar1_bytes - (INT64_C(1) << 20);
+    g->sample.value[METRIC_BAR1_USED] = MIB;
+    g->sample.value[METRIC_BAR1_FREE] = c->m->memory.bar1_bytes - MIB;
 }
 
 static void step_engines(struct chain *c, const double *v)

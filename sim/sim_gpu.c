@@ -291,7 +291,7 @@ static bool is_in_use(const struct world *w, int gpu)
     const struct share *shares = world_shares(w);
 
     for (uint32_t s = 0; s < w->used[SECTION_SHARES]; s++)
-        if (shares[s].gpu == gpu && world_runs(w)[shares[s].run].state == RUN_RUNNING)
+        if (shares[s].gpu == gpu && world_share_runs(w, &shares[s]))
             return true;
     return false;
 }

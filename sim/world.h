@@ -220,6 +220,12 @@ static inline const struct gpu_model *world_gpu_model(const struct world *w, int
     return &world_models(w)[world_gpu_plans(w)[gpu].model];
 }
 
+/* Whether it is a share of a run that runs. */
+static inline bool world_share_runs(const struct world *w, const struct share *share)
+{
+    return world_runs(w)[share->run].state == RUN_RUNNING;
+}
+
 static inline struct signal_pool world_pool(const struct world *w)
 {
     return (struct signal_pool){ world_signals(w), world_phases(w) };

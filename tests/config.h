@@ -16,8 +16,6 @@
 #include "sim/config_shapes.h"
 #include "tests/tap.h"
 
-#define MIB (INT64_C(1) << 20)
-#define GIB (INT64_C(1) << 30)
 #define S NS_PER_S
 
 /* A node in the form with nodes. */

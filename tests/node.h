@@ -15,8 +15,6 @@
 #include "tests/tap.h"
 
 #define SEC NS_PER_S
-#define MIB (INT64_C(1) << 20)
-#define GIB (INT64_C(1) << 30)
 
 /* A test that cannot even make its node has nothing to say. */
 static inline struct sim *node_new(const char *yaml)

@@ -15,8 +15,6 @@
 #include "sim/why.h"
 #include "tests/tap.h"
 
-#define KIB (INT64_C(1) << 10)
-#define GIB (INT64_C(1) << 30)
 #define HOUR (3600 * NS_PER_S)
 
 struct reading {

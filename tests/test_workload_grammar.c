@@ -12,7 +12,6 @@
 #include "sim/workload.h"
 #include "tests/tap.h"
 
-#define GIB (INT64_C(1) << 30)
 #define S NS_PER_S
 
 struct reading {

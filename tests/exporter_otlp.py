@@ -18,29 +18,11 @@ import threading
 import time
 import urllib.request
 
+from tap import WAIT_S, done, ok, until
+
 EXPORTER, MOUNT, MESSAGES = sys.argv[1:4]
 sys.path.insert(0, MESSAGES)
 import otlp_pb2  # noqa: E402
-
-WAIT_S = 60
-count = 0
-
-
-def ok(passed, name, seen=""):
-    global count
-    count += 1
-    print(f"{'ok' if passed else 'not ok'} {count} - {name}", flush=True)
-    if not passed:
-        print("#   seen: " + str(seen)[:3000].replace("\n", "\n#   "), flush=True)
-
-
-def until(see, wanted):
-    end = time.monotonic() + WAIT_S
-    while True:
-        seen = see()
-        if wanted(seen) or time.monotonic() > end:
-            return seen
-        time.sleep(0.02)
 
 
 class Receiver:
@@ -225,4 +207,4 @@ check_content()
 check_failing()
 check_away()
 check_refused()
-print(f"1..{count}")
+done()

@@ -17,4 +17,4 @@ put "$mnt/control/clock" 'pause'
 
 # The rest is counted there.
 tap_open=0
-timeout -k 10 240 "$PYTHON" "$tests/exporter_otlp.py" "$BUILD/fakegpu-exporter" "$mnt" "$dir/messages"
+timeout -k 10 240 "$PYTHON" -B "$tests/exporter_otlp.py" "$BUILD/fakegpu-exporter" "$mnt" "$dir/messages"

@@ -10,7 +10,6 @@ import json
 import pathlib
 import sys
 import tempfile
-import time
 import urllib.request
 
 from selenium import webdriver
@@ -18,27 +17,9 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
+from tap import done, ok, until
+
 URL, MOUNT = sys.argv[1], pathlib.Path(sys.argv[2])
-WAIT_S = 60
-count = 0
-
-
-def ok(passed, name, seen=""):
-    global count
-    count += 1
-    print(f"{'ok' if passed else 'not ok'} {count} - {name}", flush=True)
-    if not passed:
-        print(f"#   seen: {str(seen)[:2000]}", flush=True)
-
-
-def until(see, wanted):
-    """Looks again until what is seen is wanted, or it takes too long; what was seen last."""
-    end = time.monotonic() + WAIT_S
-    while True:
-        seen = see()
-        if wanted(seen) or time.monotonic() > end:
-            return seen
-        time.sleep(0.1)
 
 
 def put(path, text):
@@ -157,7 +138,7 @@ def main():
             check_json()
         finally:
             browser.quit()
-    print(f"1..{count}")
+    done()
 
 
 main()

@@ -26,6 +26,6 @@ put "$mnt/gpus/5/control/fault" fallen_off_bus
 # The browser's own checks are counted there.
 exec_tests() {
     tap_open=0
-    HOME=$dir timeout -k 10 240 "$PYTHON" "$tests/exporter_page.py" "$url" "$mnt"
+    HOME=$dir timeout -k 10 240 "$PYTHON" -B "$tests/exporter_page.py" "$url" "$mnt"
 }
 exec_tests

@@ -235,8 +235,18 @@ static inline pid_t worker_now(void)
     return first_child(mounted.supervisor);
 }
 
-/* Whether it has ended; one that nobody has waited for yet has, too. */
-static inline bool process_gone(pid_t pid)
+/* Kills that process; whether another one came. */
+static inline bool kill_worker(void)
+{
+    pid_t before = worker_now(), now = 0;
+
+    if (before > 0)
+        kill(before, SIGKILL);
+    return WAIT_UNTIL((now = worker_now()) > 0 && now != before);
+}
+
+/* Its state as /proc shows it, a letter; X when there is no such process. */
+static inline char process_state(pid_t pid)
 {
     char path[64], buf[512] = "";
     const char *state;
@@ -245,12 +255,18 @@ static inline bool process_gone(pid_t pid)
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return true;
+        return 'X';
     if (read(fd, buf, sizeof(buf) - 1) < 0)
         buf[0] = '\0';
     close(fd);
     state = strrchr(buf, ')');
-    return !state || strchr("ZX", state[2]);
+    return state ? state[2] : 'X';
+}
+
+/* Whether it has ended; one that nobody has waited for yet has, too. */
+static inline bool process_gone(pid_t pid)
+{
+    return strchr("ZX", process_state(pid));
 }
 
 /* --- mounting -------------------------------------------------------------------------------- */

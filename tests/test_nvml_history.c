@@ -56,15 +56,6 @@ static void start(const char *name, const char *const *files)
 }
 #define START(name, ...) start(name, (const char *const[]){ __VA_ARGS__, NULL })
 
-static bool kill_worker(void)
-{
-    pid_t before = worker_now(), now = 0;
-
-    if (before > 0)
-        kill(before, SIGKILL);
-    return WAIT_UNTIL((now = worker_now()) > 0 && now != before);
-}
-
 /* --- samples --------------------------------------------------------------------------------- */
 
 struct samples {

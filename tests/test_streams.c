@@ -89,17 +89,7 @@ static int64_t told_by_child(pid_t pid, int told)
 
 static bool is_asleep(pid_t pid)
 {
-    char path[64], buf[512] = "";
-    const char *state;
-    int fd;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, buf, sizeof(buf) - 1) < 0)
-        buf[0] = '\0';
-    close(fd);
-    state = strrchr(buf, ')');
-    return state && strchr("SD", state[2]);
+    return strchr("SD", process_state(pid));
 }
 
 static void test_blocking(void)

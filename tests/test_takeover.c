@@ -287,16 +287,6 @@ static void use(int i)
 
 /* --- the killer ------------------------------------------------------------------------------ */
 
-/* Kills the worker and waits for the next; whether there is one. */
-static bool kill_worker(void)
-{
-    pid_t before = worker_now(), now = 0;
-
-    if (before > 0)
-        kill(before, SIGKILL);
-    return WAIT_UNTIL((now = worker_now()) > 0 && now != before);
-}
-
 static void status_line(pid_t pid, const char *key, char *value, size_t size)
 {
     char path[64], line[256];

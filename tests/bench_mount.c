@@ -3,58 +3,16 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "fusefs/reader.h"
 #include "fusefs/snapshot.h"
-#include "tests/bench.h"
+#include "tests/bench_mounted.h"
 
 /* A file that the kernel renders at each read, as the metric files are. */
 static const char sysfs_file[] = "/sys/kernel/mm/transparent_hugepage/enabled";
-
-static char program[PATH_MAX], mountpoint[] = "/tmp/fakegpufs-bench-XXXXXX";
-
-static void die(const char *what)
-{
-    fprintf(stderr, "bench_mount: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-/* Runs the program with up to three arguments and waits. */
-static int run(const char *a, const char *b, const char *c, const char *d)
-{
-    int status;
-    pid_t child = fork();
-
-    if (child == 0) {
-        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-        dup2(null, STDERR_FILENO);
-        execl(program, program, a, b, c, d, (char *)NULL);
-        _exit(127);
-    }
-    if (child < 0 || waitpid(child, &status, 0) < 0)
-        die("fork");
-    return status;
-}
-
-static void unmount(void)
-{
-    run("umount", mountpoint, NULL, NULL);
-    for (int i = 0; i < 100 && rmdir(mountpoint) < 0; i++)
-        usleep(10000);
-}
 
 /* The median time of one call, in us. */
 static double time_us(void (*call)(void *), void *argument, int times)
@@ -78,7 +36,7 @@ static void open_read_close(void *path)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0 || read(fd, buf, sizeof(buf)) <= 0)
-        die(path);
+        bench_die(path);
     close(fd);
 }
 
@@ -87,7 +45,7 @@ static void read_again(void *fd)
     char buf[4096];
 
     if (pread(*(int *)fd, buf, sizeof(buf), 0) <= 0)
-        die("pread");
+        bench_die("pread");
 }
 
 static void read_page(void *fd)
@@ -95,13 +53,13 @@ static void read_page(void *fd)
     char buf[SNAPSHOT_PAGE];
 
     if (pread(*(int *)fd, buf, sizeof(buf), SNAPSHOT_PAGE) != sizeof(buf))
-        die("pread of the snapshot");
+        bench_die("pread of the snapshot");
 }
 
 static void write_command(void *fd)
 {
     if (pwrite(*(int *)fd, "50\n", 3, 0) != 3)
-        die("write");
+        bench_die("write");
 }
 
 static int open_in(const char *path, int flags)
@@ -109,10 +67,10 @@ static int open_in(const char *path, int flags)
     char full[PATH_MAX];
     int fd;
 
-    snprintf(full, sizeof(full), "%s/%s", mountpoint, path);
+    snprintf(full, sizeof(full), "%s/%s", bench_place, path);
     fd = open(full, flags | O_CLOEXEC);
     if (fd < 0)
-        die(full);
+        bench_die(full);
     return fd;
 }
 
@@ -125,8 +83,8 @@ static void bench_reads(void)
     double native, native_open;
 
     if (sysfs < 0)
-        die(sysfs_file);
-    snprintf(metric, sizeof(metric), "%s/gpus/0/metrics/power_usage_mw", mountpoint);
+        bench_die(sysfs_file);
+    snprintf(metric, sizeof(metric), "%s/gpus/0/metrics/power_usage_mw", bench_place);
     native_open = time_us(open_read_close, (void *)(uintptr_t)sysfs_file, 20000);
     bench_row("open, read, close of a metric file", time_us(open_read_close, metric, 2000), "us",
               12 * native_open, native_open, "a sysfs file");
@@ -150,7 +108,7 @@ static int daemons(pid_t pids[2])
     int n = 0;
     FILE *p;
 
-    snprintf(line, sizeof(line), "pgrep -f 'fakegpufs mount.*%s'", mountpoint);
+    snprintf(line, sizeof(line), "pgrep -f 'fakegpufs mount.*%s'", bench_place);
     p = popen(line, "r");
     while (p && n < 2 && fscanf(p, "%d", &pids[n]) == 1)
         n++;
@@ -161,18 +119,7 @@ static int daemons(pid_t pids[2])
 
 static double resident_mib(pid_t pid)
 {
-    char path[64], line[256];
-    double kib = 0;
-    FILE *f;
-
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "VmRSS: %lf", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kib / 1024;
+    return bench_proc_number(pid, "status", "VmRSS") / 1024;
 }
 
 static double cpu_ms(pid_t pid)
@@ -225,8 +172,8 @@ static void read_on(int i)
     struct reader_gpu gpu;
     uint64_t before = 0;
 
-    snprintf(metric, sizeof(metric), "%s/gpus/%d/metrics/power_usage_mw", mountpoint, i % 8);
-    if (reader_open(&reader, mountpoint) < 0)
+    snprintf(metric, sizeof(metric), "%s/gpus/%d/metrics/power_usage_mw", bench_place, i % 8);
+    if (reader_open(&reader, bench_place) < 0)
         tally->errors[i]++;
     while (!tally->stop) {
         int64_t start = bench_now_ns(), took;
@@ -311,40 +258,35 @@ static void bench_kills(void)
     bench_row("… the longest that one took", longest_ms, "ms", 100, 0, "");
 }
 
-static void bench_start(const char *gpus, const char *what, double most_ms)
+static void bench_serving(const char *gpus, const char *what, double most_ms)
 {
     int64_t start = bench_now_ns();
 
-    if (run("mount", "--gpus", gpus, mountpoint) != 0)
-        die("cannot mount");
+    if (bench_run(bench_program, "mount", "--gpus", gpus, bench_place) != 0)
+        bench_die("cannot mount");
     bench_row(what, (double)(bench_now_ns() - start) / 1e6, "ms", most_ms, 0, "");
 }
 
 int main(int argc, char **argv)
 {
-    char *self = realpath(argv[0], NULL);
-
     (void)argc;
-    snprintf(program, sizeof(program), "%s/../fakegpufs", dirname(self));
-    free(self);
     if (access("/dev/fuse", R_OK | W_OK) < 0) {
         printf("mount: SKIP: /dev/fuse is not there\n");
         return 0;
     }
-    if (!mkdtemp(mountpoint))
-        die(mountpoint);
+    bench_prepare(argv[0]);
     bench_heading("mount");
-    bench_start("1024", "start to serving, 1,024 GPUs", 1000);
-    unmount();
-    mkdir(mountpoint, 0700);
-    bench_start("8", "start to serving, 8 GPUs", 50);
+    bench_serving("1024", "start to serving, 1,024 GPUs", 1000);
+    bench_unmount();
+    mkdir(bench_place, 0700);
+    bench_serving("8", "start to serving, 8 GPUs", 50);
     bench_reads();
     bench_rest();
     tally = mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (tally == MAP_FAILED)
-        die("mmap");
+        bench_die("mmap");
     bench_kills();
     bench_many();
-    unmount();
+    bench_unmount();
     return 0;
 }

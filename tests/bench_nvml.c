@@ -4,24 +4,13 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "mocknvml/nvml.h"
-#include "tests/bench.h"
+#include "tests/bench_mounted.h"
 
 static const char sysfs_file[] = "/sys/kernel/mm/transparent_hugepage/enabled";
 
-static char directory[PATH_MAX], program[PATH_MAX + 16],
-    mountpoint[] = "/tmp/fakegpufs-bench-XXXXXX";
 static __typeof__(&nvmlInit_v2) init;
 static __typeof__(&nvmlShutdown) finish;
 static __typeof__(&nvmlDeviceGetHandleByIndex_v2) by_index;
@@ -29,34 +18,6 @@ static __typeof__(&nvmlDeviceGetPowerUsage) power_usage;
 static __typeof__(&nvmlDeviceGetName) get_name;
 static __typeof__(&nvmlDeviceGetSamples) get_samples;
 static nvmlDevice_t device;
-
-static void die(const char *what)
-{
-    fprintf(stderr, "bench_nvml: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static int run(const char *verb)
-{
-    pid_t child = fork();
-    int status;
-
-    if (child == 0) {
-        dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
-        execl(program, program, verb, mountpoint, (char *)NULL);
-        _exit(127);
-    }
-    if (child < 0 || waitpid(child, &status, 0) < 0)
-        die("fork");
-    return status;
-}
-
-static void unmount(void)
-{
-    run("umount");
-    for (int i = 0; i < 100 && rmdir(mountpoint) < 0; i++)
-        usleep(10000);
-}
 
 /* One round, in us a call. */
 static double round_us(void (*call)(int), int argument, int times)
@@ -89,7 +50,7 @@ static void read_sysfs(int fd)
     char text[256];
 
     if (pread(fd, text, sizeof(text), 0) <= 0)
-        die(sysfs_file);
+        bench_die(sysfs_file);
 }
 
 static void read_power(int unused)
@@ -191,7 +152,7 @@ static void *symbol(void *handle, const char *name)
     void *found = dlsym(handle, name);
 
     if (!found)
-        die(name);
+        bench_die(name);
     return found;
 }
 
@@ -204,23 +165,14 @@ int main(int argc, char **argv)
     int sysfs;
 
     (void)argc;
-    if (!realpath(argv[0], directory))
-        die(argv[0]);
-    dirname(dirname(directory));
-    snprintf(program, sizeof(program), "%s/fakegpufs", directory);
-    snprintf(library, sizeof(library), "%s/libnvidia-ml.so.1", directory);
-    if (!mkdtemp(mountpoint))
-        die(mountpoint);
-    if (run("mount") != 0) {
-        rmdir(mountpoint);
-        fprintf(stderr, "bench_nvml: nothing can be mounted here; left out\n");
-        return 0;
-    }
-    atexit(unmount);
-    setenv("FAKEGPUFS_ROOT", mountpoint, 1);
+    bench_prepare(argv[0]);
+    snprintf(library, sizeof(library), "%s/libnvidia-ml.so.1", bench_build);
+    bench_mount("--gpus", "8");
+    atexit(bench_unmount);
+    setenv("FAKEGPUFS_ROOT", bench_place, 1);
     handle = dlopen(library, RTLD_NOW);
     if (!handle || stat(library, &st) < 0)
-        die(library);
+        bench_die(library);
     init = (__typeof__(init))symbol(handle, "nvmlInit_v2");
     finish = (__typeof__(finish))symbol(handle, "nvmlShutdown");
     by_index = (__typeof__(by_index))symbol(handle, "nvmlDeviceGetHandleByIndex_v2");
@@ -229,7 +181,7 @@ int main(int argc, char **argv)
     get_samples = (__typeof__(get_samples))symbol(handle, "nvmlDeviceGetSamples");
     sysfs = open(sysfs_file, O_RDONLY | O_CLOEXEC);
     if (sysfs < 0 || init() != NVML_SUCCESS || by_index(0, &device) != NVML_SUCCESS)
-        die("init");
+        bench_die("init");
 
     bench_heading("mock NVML, 8 GPUs");
     value = time_us(read_power, 10000, read_sysfs, sysfs, &native);

@@ -5,68 +5,17 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tests/bench.h"
+#include "tests/bench_mounted.h"
 
 enum { TIMES = 51, MANY = 1000, STEPS = 600, PATIENCE_S = 120 };
-
-static char program[PATH_MAX], mountpoint[] = "/tmp/fakegpufs-bench-XXXXXX";
-
-static void die(const char *what)
-{
-    fprintf(stderr, "bench_run: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-/* Starts a program whose standard output is `out` (-1: nowhere). */
-static pid_t start(char *const argv[], int out)
-{
-    pid_t child = fork();
-
-    if (child < 0)
-        die("fork");
-    if (child == 0) {
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-        dup2(out < 0 ? null : out, STDOUT_FILENO);
-        dup2(null, STDERR_FILENO);
-        execv(argv[0], argv);
-        _exit(127);
-    }
-    return child;
-}
-
-static int run(char *const argv[])
-{
-    int status;
-
-    if (waitpid(start(argv, -1), &status, 0) < 0)
-        die("wait");
-    return status;
-}
-
-static void unmount(void)
-{
-    run((char *[]){ program, (char *)"umount", mountpoint, NULL });
-    for (int i = 0; i < 100 && rmdir(mountpoint) < 0; i++)
-        usleep(10000);
-}
 
 static const char *path_of(const char *name)
 {
     static char path[PATH_MAX];
 
-    snprintf(path, sizeof(path), "%s/%s", mountpoint, name);
+    snprintf(path, sizeof(path), "%s/%s", bench_place, name);
     return path;
 }
 
@@ -77,7 +26,7 @@ static int count_workloads(void)
     int count = 0;
 
     if (!dir)
-        die("workloads");
+        bench_die("workloads");
     while ((entry = readdir(dir)))
         count += *entry->d_name != '.';
     closedir(dir);
@@ -97,17 +46,9 @@ static double wait_for_workloads(int count, int64_t since_ns)
 /* From the start of the program to its first line, which it prints when its workload is there. */
 static double register_ms(void)
 {
-    char *argv[] = { program,
-                     (char *)"run",
-                     (char *)"--mount",
-                     mountpoint,
-                     (char *)"--memory",
-                     (char *)"1GiB",
-                     (char *)"--pod",
-                     (char *)"trainer-0",
-                     (char *)"--activity",
-                     (char *)"80:5:1h",
-                     NULL };
+    const char *const words[] = { bench_program, "run",     "--mount", bench_place,
+                                  "--memory",    "1GiB",    "--pod",   "trainer-0",
+                                  "--activity",  "80:5:1h", NULL };
     int64_t begin = bench_now_ns();
     double ms;
     int out[2];
@@ -115,11 +56,11 @@ static double register_ms(void)
     char byte;
 
     if (pipe2(out, O_CLOEXEC) < 0)
-        die("pipe");
-    pid = start(argv, out[1]);
+        bench_die("pipe");
+    pid = bench_start(words, out[1]);
     close(out[1]);
     if (read(out[0], &byte, 1) != 1)
-        die("fakegpufs run says nothing");
+        bench_die("fakegpufs run says nothing");
     ms = (double)(bench_now_ns() - begin) / 1e6;
     kill(pid, SIGTERM);
     waitpid(pid, NULL, 0);
@@ -131,7 +72,7 @@ static double true_ms(void)
 {
     int64_t begin = bench_now_ns();
 
-    run((char *[]){ (char *)"/bin/true", NULL });
+    bench_run("/bin/true");
     return (double)(bench_now_ns() - begin) / 1e6;
 }
 
@@ -140,10 +81,10 @@ static pid_t start_quiet(int i)
     char name[32];
 
     snprintf(name, sizeof(name), "job-%d", i);
-    return start((char *[]){ program, (char *)"run", (char *)"--quiet", (char *)"--mount",
-                             mountpoint, (char *)"--name", name, (char *)"--memory",
-                             (char *)"100MiB", (char *)"--activity", (char *)"20:5:1h", NULL },
-                 -1);
+    return bench_start((const char *const[]){ bench_program, "run", "--quiet", "--mount",
+                                              bench_place, "--name", name, "--memory", "100MiB",
+                                              "--activity", "20:5:1h", NULL },
+                       -1);
 }
 
 /* From the kill of a client to the end of its workload; the mount steps every 100 ms. */
@@ -167,7 +108,7 @@ static void write_clock(const char *text)
     int fd = open(path_of("control/clock"), O_WRONLY | O_CLOEXEC);
 
     if (fd < 0 || write(fd, text, strlen(text)) < 0)
-        die("control/clock");
+        bench_die("control/clock");
     close(fd);
 }
 
@@ -221,21 +162,12 @@ static void bench_many(double idle_step_ms)
 int main(int argc, char **argv)
 {
     static double registering[TIMES], native[TIMES], killing[TIMES];
-    char self[PATH_MAX];
     double idle_ms;
 
     (void)argc;
-    if (!realpath(argv[0], self))
-        die(argv[0]);
-    snprintf(program, sizeof(program), "%s/../fakegpufs", dirname(self));
-    if (!mkdtemp(mountpoint))
-        die("no directory");
-    if (run((char *[]){ program, (char *)"mount", mountpoint, NULL }) != 0) {
-        rmdir(mountpoint);
-        printf("fakegpufs run: nothing can be mounted here\n");
-        return 0;
-    }
-    atexit(unmount);
+    bench_prepare(argv[0]);
+    bench_mount("--gpus", "8");
+    atexit(bench_unmount);
     for (int i = 0; i < TIMES; i++) {
         registering[i] = register_ms();
         native[i] = true_ms();

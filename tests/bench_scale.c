@@ -3,72 +3,30 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tests/bench.h"
+#include "tests/bench_mounted.h"
 
 enum { TIMES = 5, GPUS = 4096, FEW = 100, MANY = 10000 };
 
-static char program[PATH_MAX], place[] = "/tmp/fakegpufs-bench-XXXXXX";
-
-static void die(const char *what)
-{
-    fprintf(stderr, "bench_scale: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static int run(char *const argv[])
-{
-    pid_t child = fork();
-    int status = 0;
-
-    if (child < 0)
-        die("fork");
-    if (child == 0) {
-        int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-        dup2(null, STDOUT_FILENO);
-        dup2(null, STDERR_FILENO);
-        execv(argv[0], argv);
-        _exit(127);
-    }
-    if (waitpid(child, &status, 0) < 0)
-        die("wait");
-    return status;
-}
-
-static void unmount(void)
-{
-    run((char *[]){ program, (char *)"umount", place, NULL });
-    for (int i = 0; i < 100 && rmdir(place) < 0; i++)
-        usleep(10000);
-}
-
 /* Of several times, how long a program takes from its start to its end, in ms. */
-static double time_of(char *const argv[])
+static double time_of(const char *const *words)
 {
     double ms[TIMES];
 
     for (int i = 0; i < TIMES; i++) {
         int64_t begin = bench_now_ns();
 
-        if (run(argv) != 0)
-            die(argv[1] ? argv[1] : argv[0]);
+        if (bench_run_words(words) != 0)
+            bench_die(words[1] ? words[1] : words[0]);
         ms[i] = (double)(bench_now_ns() - begin) / 1e6;
     }
     return bench_median(ms, TIMES);
 }
+
+#define TIME_OF(...) time_of((const char *const[]){ __VA_ARGS__, NULL })
 
 /* As many bind mounts of a file of a tmpfs as exec makes of device nodes and PCI roots, in ms. */
 static double native_mounts_ms(void)
@@ -78,7 +36,7 @@ static double native_mounts_ms(void)
     pid_t child;
 
     if (pipe(pipes) < 0 || (child = fork()) < 0)
-        die("fork");
+        bench_die("fork");
     if (child == 0) {
         int64_t begin = bench_now_ns();
         bool made = unshare(CLONE_NEWNS) == 0 &&
@@ -104,11 +62,9 @@ static double native_mounts_ms(void)
 
 static void bench_gpus(void)
 {
-    double none = time_of((char *[]){ (char *)"/bin/true", NULL });
-    double status = time_of(
-        (char *[]){ program, (char *)"status", (char *)"--mount", place, NULL });
-    double exec = time_of((char *[]){ program, (char *)"exec", (char *)"--mount", place,
-                                      (char *)"--", (char *)"/bin/true", NULL });
+    double none = TIME_OF("/bin/true");
+    double status = TIME_OF(bench_program, "status", "--mount", bench_place);
+    double exec = TIME_OF(bench_program, "exec", "--mount", bench_place, "--", "/bin/true");
     double native = native_mounts_ms();
 
     bench_row("fakegpufs status, 4,096 GPUs", status, "ms", 500, none,
@@ -126,7 +82,7 @@ static double directories_us(const char *in, int from, int to, bool made)
     for (int i = from; i < to; i++) {
         snprintf(path, sizeof(path), "%s/w%d", in, i);
         if ((made ? mkdir(path, 0755) : rmdir(path)) < 0)
-            die(path);
+            bench_die(path);
     }
     return (double)(bench_now_ns() - begin) / 1e3 / (to - from);
 }
@@ -136,9 +92,9 @@ static void bench_workloads(void)
     char workloads[PATH_MAX], native[] = "/dev/shm/fakegpufs-bench-XXXXXX";
     double few, many, removed, made;
 
-    snprintf(workloads, sizeof(workloads), "%s/workloads", place);
+    snprintf(workloads, sizeof(workloads), "%s/workloads", bench_place);
     if (!mkdtemp(native))
-        die(native);
+        bench_die(native);
     made = directories_us(native, 0, MANY, true);
     directories_us(native, 0, MANY, false);
     rmdir(native);
@@ -152,32 +108,17 @@ static void bench_workloads(void)
               "a mkdir in a tmpfs");
 }
 
-static void serve(const char *gpus)
-{
-    if (run((char *[]){ program, (char *)"mount", (char *)"--gpus", (char *)(uintptr_t)gpus,
-                        (char *)"--profile", (char *)"cycle", place, NULL }) != 0) {
-        rmdir(place);
-        printf("scale: SKIP: nothing can be mounted here\n");
-        exit(0);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    char *self = realpath(argv[0], NULL);
-
     (void)argc;
-    snprintf(program, sizeof(program), "%s/../fakegpufs", dirname(self));
-    free(self);
-    if (!mkdtemp(place))
-        die(place);
-    serve("4096");
+    bench_prepare(argv[0]);
+    bench_mount("--gpus", "4096", "--profile", "cycle");
     bench_heading("thousands");
     bench_gpus();
-    unmount();
-    mkdir(place, 0700);
-    serve("8");
+    bench_unmount();
+    mkdir(bench_place, 0700);
+    bench_mount("--gpus", "8", "--profile", "cycle");
     bench_workloads();
-    unmount();
+    bench_unmount();
     return 0;
 }

@@ -3,71 +3,25 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tests/bench.h"
+#include "tests/bench_mounted.h"
 
 enum { GPUS = 8, ROUNDS = 31 };
 
-static char directory[PATH_MAX], daemon_path[PATH_MAX + 16],
-    mountpoint[] = "/tmp/fakegpufs-bench-XXXXXX", smi[sizeof(mountpoint) + 32];
+static char smi[sizeof(bench_place) + 32];
 
-static void die(const char *what)
+/* Runs it, silently: how many read and pread calls it has made. */
+static double reads_of(const char *const *words)
 {
-    fprintf(stderr, "bench_smi: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-/* How many read and pread calls the dead, but not yet forgotten, process has made. */
-static long reads_of(pid_t pid)
-{
-    char path[64], line[64];
-    long reads = 0;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/%d/io", (int)pid);
-    file = fopen(path, "r");
-    while (file && fgets(line, sizeof(line), file))
-        sscanf(line, "syscr: %ld", &reads);
-    if (file)
-        fclose(file);
-    return reads;
-}
-
-/* Runs it, silently; its exit status, and its reads when they are asked for. */
-static int run(const char *const *words, long *reads)
-{
-    pid_t child = fork();
+    pid_t child = bench_start(words, -1);
     siginfo_t info;
-    int status;
+    double reads;
 
-    if (child == 0) {
-        int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-        dup2(null, STDOUT_FILENO);
-        dup2(null, STDERR_FILENO);
-        execv(words[0], (char *const *)words);
-        _exit(127);
-    }
-    if (child < 0 || waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) < 0)
-        die(words[0]);
-    if (reads)
-        *reads = reads_of(child);
-    return waitpid(child, &status, 0) < 0 ? -1 : status;
-}
-
-static void unmount(void)
-{
-    run((const char *[]){ daemon_path, "umount", mountpoint, NULL }, NULL);
-    for (int i = 0; i < 100 && rmdir(mountpoint) < 0; i++)
-        usleep(10000);
+    if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) < 0)
+        bench_die(words[0]);
+    reads = bench_proc_number(child, "io", "syscr"); /* of the dead, but not yet forgotten */
+    waitpid(child, NULL, 0);
+    return reads;
 }
 
 /* The median, in ms. */
@@ -78,8 +32,8 @@ static double time_ms(const char *const *words)
     for (int i = 0; i < ROUNDS; i++) {
         int64_t start = bench_now_ns();
 
-        if (run(words, NULL) != 0)
-            die(words[1] ? words[1] : words[0]);
+        if (bench_run_words(words) != 0)
+            bench_die(words[1] ? words[1] : words[0]);
         rounds[i] = (double)(bench_now_ns() - start) / 1e6;
     }
     return bench_median(rounds, ROUNDS);
@@ -116,25 +70,15 @@ int main(int argc, char **argv)
           10 },
     };
     const char *const nothing[] = { "/bin/true", NULL };
-    long base = 0, reads = 0;
-    double native;
+    double native, base, reads;
 
     (void)argc;
-    if (!realpath(argv[0], directory))
-        die(argv[0]);
-    dirname(dirname(directory));
-    snprintf(daemon_path, sizeof(daemon_path), "%s/fakegpufs", directory);
-    if (!mkdtemp(mountpoint))
-        die(mountpoint);
-    if (run((const char *[]){ daemon_path, "mount", mountpoint, NULL }, NULL) != 0) {
-        rmdir(mountpoint);
-        fprintf(stderr, "bench_smi: nothing can be mounted here; left out\n");
-        return 0;
-    }
-    atexit(unmount);
+    bench_prepare(argv[0]);
+    bench_mount("--gpus", "8");
+    atexit(bench_unmount);
     unsetenv("FAKEGPUFS_ROOT");
     unsetenv("LD_LIBRARY_PATH");
-    snprintf(smi, sizeof(smi), "%s/usr/bin/nvidia-smi", mountpoint);
+    snprintf(smi, sizeof(smi), "%s/usr/bin/nvidia-smi", bench_place);
 
     bench_heading("nvidia-smi from a mount, 8 GPUs");
     native = time_ms(nothing);
@@ -144,9 +88,9 @@ int main(int argc, char **argv)
         memcpy(words + 1, rows[i].words, sizeof(rows[i].words));
         bench_row(rows[i].what, time_ms(words), "ms", rows[i].most_ms, native, "/bin/true");
     }
-    run((const char *[]){ smi, "--query-gpu=count", "--format=csv", NULL }, &base);
-    run((const char *[]){ smi, "-q", "-x", NULL }, &reads);
-    bench_row("reads of nvidia-smi -q -x, a GPU and section",
-              (double)(reads - base) / GPUS / sections(), "", 1, 0, "");
+    base = reads_of((const char *const[]){ smi, "--query-gpu=count", "--format=csv", NULL });
+    reads = reads_of((const char *const[]){ smi, "-q", "-x", NULL });
+    bench_row("reads of nvidia-smi -q -x, a GPU and section", (reads - base) / GPUS / sections(),
+              "", 1, 0, "");
     return 0;
 }

@@ -361,6 +361,26 @@ static int read_map(struct binder *b, const struct bind_field *f, const struct y
     return 0;
 }
 
+int bind_read_entries(struct binder *b, const struct ynode *node, const char *what, size_t size,
+                      bind_entry *read, struct bind_list *list)
+{
+    char *items;
+
+    if (node->kind != YNODE_MAP)
+        return bind_expected(b, node, what);
+    items = arena_alloc(b->arena, node->count * size);
+    if (!items)
+        return bind_out_of_memory(b);
+    for (size_t i = 0; i < node->count; i++) {
+        int r = read(b, node->keys[i], node->items[i], items + i * size);
+
+        if (r < 0)
+            return r;
+    }
+    *list = (struct bind_list){ items, node->count };
+    return 0;
+}
+
 int bind_read_value(struct binder *b, const struct bind_field *f, const struct ynode *node,
                     void *member)
 {

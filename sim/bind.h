@@ -126,6 +126,15 @@ int bind_refuse(struct binder *b, int err, const struct ynode *at, const char *f
 int bind_refuse_at(struct binder *b, int err, const struct bind_head *at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/*
+ * Reads a mapping that has no table: an item of `size` bytes for each of its keys, in their order, into `list`. `what` is
+ * allowed instead of anything else.
+ */
+typedef int bind_entry(struct binder *b, const struct ynode *key, const struct ynode *value,
+                       void *item);
+int bind_read_entries(struct binder *b, const struct ynode *node, const char *what, size_t size,
+                      bind_entry *read, struct bind_list *list);
+
 /* "found 'x'; allowed: `what`". */
 int bind_expected(struct binder *b, const struct ynode *node, const char *what);
 

@@ -28,8 +28,7 @@ static int unknown_metric(struct binder *b, const struct ynode *key, const char 
     return r;
 }
 
-static int read_pin(struct binder *b, const struct ynode *key, const struct ynode *value,
-                    struct signal_spec *pin)
+static int read_pin(struct binder *b, const struct ynode *key, const struct ynode *value, void *pin)
 {
     int id = metric_find(key->text), r;
     size_t path;
@@ -47,22 +46,8 @@ static int read_pin(struct binder *b, const struct ynode *key, const struct ynod
 
 static int read_pins(struct binder *b, const struct ynode *node, void *member)
 {
-    struct bind_list *list = member;
-    struct signal_spec *pins;
-
-    if (node->kind != YNODE_MAP)
-        return bind_expected(b, node, "a mapping of metrics to values");
-    pins = arena_alloc(b->arena, node->count * sizeof(*pins));
-    if (!pins)
-        return bind_out_of_memory(b);
-    for (size_t i = 0; i < node->count; i++) {
-        int r = read_pin(b, node->keys[i], node->items[i], &pins[i]);
-
-        if (r < 0)
-            return r;
-    }
-    *list = (struct bind_list){ pins, node->count };
-    return 0;
+    return bind_read_entries(b, node, "a mapping of metrics to values", sizeof(struct signal_spec),
+                             read_pin, member);
 }
 
 static void print_pins(struct text *out, const void *member, int indent)

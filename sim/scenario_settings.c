@@ -65,8 +65,9 @@ static int check_setting(struct binder *b, const struct ynode *key, const struct
 }
 
 static int read_setting(struct binder *b, const struct ynode *key, const struct ynode *value,
-                        struct scenario_setting *setting)
+                        void *item)
 {
+    struct scenario_setting *setting = item;
     const struct bind_field text = { .type = BIND_TEXT, .size = sizeof(setting->value) };
     struct text hint = TEXT_INIT;
     size_t path;
@@ -91,21 +92,8 @@ static int read_setting(struct binder *b, const struct ynode *key, const struct 
 
 static int read_settings(struct binder *b, const struct ynode *node, void *member)
 {
-    struct scenario_setting *list;
-
-    if (node->kind != YNODE_MAP)
-        return bind_expected(b, node, "a mapping like {utilization_gpu_percent: 80}");
-    list = arena_alloc(b->arena, node->count * sizeof(*list));
-    if (!list)
-        return bind_out_of_memory(b);
-    for (size_t i = 0; i < node->count; i++) {
-        int r = read_setting(b, node->keys[i], node->items[i], &list[i]);
-
-        if (r < 0)
-            return r;
-    }
-    *(struct bind_list *)member = (struct bind_list){ list, node->count };
-    return 0;
+    return bind_read_entries(b, node, "a mapping like {utilization_gpu_percent: 80}",
+                             sizeof(struct scenario_setting), read_setting, member);
 }
 
 static void print_settings(struct text *out, const void *member, int indent)

@@ -58,8 +58,9 @@ static enum unit_bare limit_is_bare(int target)
 }
 
 static int read_limit(struct binder *b, const struct ynode *key, const struct ynode *value,
-                      struct limit_spec *limit)
+                      void *item)
 {
+    struct limit_spec *limit = item;
     struct bind_field f = { .type = BIND_QUANTITY, .low = 0, .high = 0x1p62 };
     int target = limit_find(key->text), r;
     size_t path;
@@ -82,25 +83,11 @@ static int read_limit(struct binder *b, const struct ynode *key, const struct yn
 
 static int read_limits(struct binder *b, const struct ynode *node, void *member)
 {
-    struct bind_list *list = member;
-    struct limit_spec *limits;
-
-    if (node->kind != YNODE_MAP)
-        return bind_expected(b, node, "a mapping like {memory: 30GiB, time: 1h}");
-    if (node->count > WORKLOAD_LIMITS_MAX)
+    if (node->kind == YNODE_MAP && node->count > WORKLOAD_LIMITS_MAX)
         return bind_refuse(b, ERANGE, node, "has %zu limits; allowed: at most %d", node->count,
                            WORKLOAD_LIMITS_MAX);
-    limits = arena_alloc(b->arena, node->count * sizeof(*limits));
-    if (!limits)
-        return bind_out_of_memory(b);
-    for (size_t i = 0; i < node->count; i++) {
-        int r = read_limit(b, node->keys[i], node->items[i], &limits[i]);
-
-        if (r < 0)
-            return r;
-    }
-    *list = (struct bind_list){ limits, node->count };
-    return 0;
+    return bind_read_entries(b, node, "a mapping like {memory: 30GiB, time: 1h}",
+                             sizeof(struct limit_spec), read_limit, member);
 }
 
 void workload_limits_print(struct text *out, const struct bind_list *list)

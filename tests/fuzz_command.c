@@ -1,20 +1,12 @@
 /*
  * Fuzzes the commands: `make fuzz`, or `fuzz_command FILE` for one input.
  *
- * The first letter of an input says what the rest is:
- *
- *     u   a quantity, of every unit       n   a number
- *     f   a fault                         c   a command for the clock
- *     w   a workload                      e   environment variables, one in a line
- *
- * and anything else begins a script, one command in a line, for a node of unlike GPUs (see `commands`).
- * Whatever the bytes are, they are read or refused with a sentence; what is read prints as text that
- * reads to the same; a refused command changes nothing; and after every command the world keeps
- * tests/invariants.h.
+ * Behind a `w` an input is a workload, which is run. Anything else begins a script, one command in a line, for a node
+ * of unlike GPUs (see `commands`). Whatever the bytes are, they are read or refused with a sentence; a refused command
+ * changes nothing; and after every command the world keeps tests/invariants.h. Single values: fuzz_value.c.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <math.h>
 #include <string.h>
 
 #include "sim/clock.h"
@@ -26,97 +18,6 @@
 
 /* What an input may cost. */
 enum { LINES_MAX = 100, STEPS_MAX = 300, STEPS_AT_ONCE = 50 };
-
-/* --- parsers --------------------------------------------------------------------------------- */
-
-static void fuzz_unit_as(enum unit unit, const char *text, enum unit_bare bare)
-{
-    struct why why = { 0 };
-    struct text printed = TEXT_INIT, shown = TEXT_INIT;
-    int64_t stored, again;
-    int r = unit_parse(unit, text, bare, &stored, &why);
-
-    check_refusal(r, &why);
-    if (r < 0)
-        return;
-    unit_show(&shown, unit, stored);
-    unit_print(&printed, unit, stored);
-    r = unit_parse(unit, text_str(&printed), UNIT_BARE_SHOWN, &again, &why);
-    MUST(r == 0 && again == stored, "%" PRId64 " %s print as %s: %s", stored, unit_name(unit),
-         text_str(&printed), why_text(&why));
-    text_release(&printed);
-    text_release(&shown);
-}
-
-static void fuzz_unit(const char *text)
-{
-    for (int unit = 0; unit < UNIT_COUNT_OF_UNITS; unit++) {
-        fuzz_unit_as((enum unit)unit, text, UNIT_BARE_REFUSED);
-        fuzz_unit_as((enum unit)unit, text, UNIT_BARE_SHOWN);
-    }
-}
-
-static void fuzz_number(const char *text)
-{
-    char trimmed[64];
-    double real;
-    int64_t whole;
-
-    if (parse_real(text, &real) == 0)
-        MUST(isfinite(real), "'%s' is read as %f", text, real);
-    parse_i64(text, &whole);
-    if (parse_trim(text, trimmed, sizeof(trimmed)) == 0)
-        MUST(strlen(trimmed) <= strlen(text), "'%s' grew", text);
-}
-
-static void fuzz_fault(const char *text)
-{
-    struct why why = { 0 };
-    struct text printed = TEXT_INIT;
-    struct fault fault, again;
-    int r = fault_parse(text, &fault, &why);
-
-    check_refusal(r, &why);
-    if (r < 0)
-        return;
-    MUST(!fault.for_ns || fault_lasts(&fault), "'%s' lasts", text);
-    fault_print(&printed, &fault);
-    r = fault_parse(text_str(&printed), &again, &why);
-    MUST(r == 0 && again.kind == fault.kind && again.which == fault.which &&
-             again.number == fault.number && again.factor == fault.factor &&
-             again.for_ns == fault.for_ns,
-         "'%s' prints as '%s', which reads to something else: %s", text, text_str(&printed),
-         why_text(&why));
-    text_release(&printed);
-}
-
-static void fuzz_clock(const char *text)
-{
-    struct why why = { 0 };
-    struct clock_command c;
-    int r = clock_parse(text, &c, &why);
-
-    check_refusal(r, &why);
-    if (r == 0 && c.kind == CLOCK_SPEED)
-        MUST(c.speed >= 0 && isfinite(c.speed), "'%s' is a speed of %f", text, c.speed);
-    if (r == 0 && c.kind == CLOCK_STEP)
-        MUST(c.step_ns > 0, "'%s' is a step of %" PRId64 " ns", text, c.step_ns);
-}
-
-static void fuzz_environment(char *text)
-{
-    char *lines[8] = { 0 };
-    struct why why = { 0 };
-    struct config cfg;
-    int r;
-
-    for (int i = 0; i < 7 && text; i++)
-        lines[i] = strsep(&text, "\n");
-    r = config_parse(&cfg, "", 0, &(struct config_options){ .environment = lines }, &why);
-    check_refusal(r, &why);
-    if (r == 0)
-        config_release(&cfg);
-}
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
@@ -515,30 +416,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!text)
         return 0;
-    switch (*text) {
-    case 'u':
-        fuzz_unit(text + 1);
-        break;
-    case 'n':
-        fuzz_number(text + 1);
-        break;
-    case 'f':
-        fuzz_fault(text + 1);
-        break;
-    case 'c':
-        fuzz_clock(text + 1);
-        break;
-    case 'w':
+    if (*text == 'w')
         fuzz_workload(text + 1);
-        break;
-    case 'e':
-        fuzz_environment(text + 1);
-        break;
-    case '\0':
-        break;
-    default:
+    else if (*text)
         fuzz_script(text + 1);
-    }
     free(text);
     return 0;
 }
@@ -645,7 +526,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
     const char *text = (const char *)data;
     bool done = true;
 
-    if (!size || grammar_below(&rng, 4) == 0 || strchr("ufnce", *text))
+    if (!size || grammar_below(&rng, 4) == 0 || !*text)
         return LLVMFuzzerMutate(data, size, room);
     if (*text == 'w') {
         text_add(&changed, "w");

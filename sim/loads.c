@@ -88,15 +88,21 @@ static void add_up(struct gpu *g, const struct load *load)
         g->load.channel[c] += load->channel[c];
 }
 
+/* Until it is granted, a share has what it asks for. */
+static void give_asked(struct share *share, const struct load *asked)
+{
+    share->utilization_percent = asked->channel[CHANNEL_UTILIZATION];
+    for (int e = 0; e < SHARE_ENGINES; e++)
+        share->engines[e] = (float)asked->channel[engine_channels[e]];
+}
+
 static void add_load(struct world *w, const struct run *run)
 {
     for (uint32_t s = 0; s < run->share_count; s++) {
         struct share *share = &world_shares(w)[run->first_share + s];
         struct load load = load_of(w, share);
 
-        share->utilization_percent = load.channel[CHANNEL_UTILIZATION];
-        for (int e = 0; e < SHARE_ENGINES; e++)
-            share->engines[e] = (float)load.channel[engine_channels[e]];
+        give_asked(share, &load);
         add_up(&world_gpus(w)[share->gpu], &load);
     }
 }
@@ -154,9 +160,7 @@ static void give(struct world *w, uint32_t s, const struct load *asked)
 {
     struct share *share = &world_shares(w)[s], now = *share;
 
-    now.utilization_percent = asked->channel[CHANNEL_UTILIZATION];
-    for (int e = 0; e < SHARE_ENGINES; e++)
-        now.engines[e] = (float)asked->channel[engine_channels[e]];
+    give_asked(&now, asked);
     grant(&now, &world_gpus(w)[share->gpu].load);
     if (now.utilization_percent == share->utilization_percent &&
         !memcmp(now.engines, share->engines, sizeof(now.engines)))

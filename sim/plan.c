@@ -6,8 +6,6 @@
 #include "sim/plan.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

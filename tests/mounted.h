@@ -378,15 +378,22 @@ static inline void mounted_up_with(const char *const *options)
     fclose(f);
 }
 
+/* Takes the mount away, without a look at what becomes of its daemon; whether that worked. */
+static inline bool mounted_unmount(void)
+{
+    char *argv[] = { (char *)"fakegpufs", (char *)"umount", mounted.root, NULL };
+
+    return mounted_run(argv) == 0;
+}
+
 /* Unmounts; whether the daemon ended, and no worker before that but those that were killed. */
 static inline bool mounted_down(void)
 {
-    char *argv[] = { (char *)"fakegpufs", (char *)"umount", mounted.root, NULL };
     /* A test beside this one may have a mount namespace with a copy of the mount in it: until that is gone,
      * too, the daemon serves. */
-    bool ended = mounted_run(argv) == 0 && (WAIT_UNTIL(process_gone(mounted.supervisor)) ||
-                                            WAIT_UNTIL(process_gone(mounted.supervisor)) ||
-                                            WAIT_UNTIL(process_gone(mounted.supervisor)));
+    bool ended = mounted_unmount() && (WAIT_UNTIL(process_gone(mounted.supervisor)) ||
+                                       WAIT_UNTIL(process_gone(mounted.supervisor)) ||
+                                       WAIT_UNTIL(process_gone(mounted.supervisor)));
     char *log = NULL, line[1024];
     size_t size;
     int lines = 0; /* to show from here on */

@@ -146,6 +146,11 @@ except OSError as e:
     sys.exit(e.strerror)' "$1" "$2" 2>&1) || { echo "$said"; return 1; }
 }
 
+# free_port: one that nobody listens on now.
+free_port() {
+    "$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
 # sanitized: whether the programs were built with a sanitizer.
 sanitized() {
     grep -qE '__(asan|tsan)_init' "$fakegpufs"

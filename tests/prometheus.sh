@@ -9,7 +9,7 @@ prometheus=$(command -v prometheus) || skip_all 'there is no prometheus'
 
 # prometheus_up CONFIG: on a port that is free now; should somebody take it meanwhile, it ends and the test fails.
 prometheus_up() {
-    port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    port=$(free_port)
     output=$dir/prometheus.log
     background "$prometheus" --config.file "$1" --storage.tsdb.path "$dir/data" \
         --web.listen-address "127.0.0.1:$port" --log.level warn

@@ -29,10 +29,6 @@ for line in sys.stdin:
 ' | sort
 }
 
-free_port() {
-    "$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-
 for compression in none gzip; do
     port=$(free_port)
     output=$dir/received

@@ -357,7 +357,7 @@ check-tsan: ## the same under the thread sanitizer
 # missing: the tests that need it say so.
 # One is not to be had everywhere, and only when asked for: make check-clients MORE_CLIENTS=gpu-exporter
 MORE_CLIENTS  ?=#                ## clients besides those that every registry has
-CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf manifests dashboards $(MORE_CLIENTS))
+CLIENTS_READY := $(patsubst %,$(BUILD)/clients/%/installed,python go rust debian node telegraf adapter manifests dashboards $(MORE_CLIENTS))
 
 $(BUILD)/clients/go/installed: $(wildcard tests/clients/go/go.* tests/clients/go/*/*.go tests/clients/otlp/*)
 $(BUILD)/clients/manifests/installed: $(wildcard tests/clients/manifests/* tests/clients/compose/*)

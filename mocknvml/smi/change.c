@@ -25,10 +25,10 @@ struct change_kind {
     const char *allowed;
     /* NVML_ERROR_RESET_REQUIRED: it is done, and takes effect after a reboot. */
     nvmlReturn_t (*apply)(FILE *file, struct gpu *gpu, const struct setting *setting);
-    const char
-        *unsupported; /* the sentence for a GPU that has no such thing; it ends with its bus id */
-    bool needs_persistence; /* what it sets is forgotten with the driver's last user */
-    const char *help;       /* what is allowed follows it */
+    const char *unsupported; /* the sentence for a GPU that has no such thing, about its bus id */
+    const char *refused;     /* for who may not, about its bus id; NULL: the one of all others */
+    bool needs_persistence;  /* what it sets is forgotten with the driver's last user */
+    const char *help;        /* what is allowed follows it */
 };
 
 /* --- arguments ---------------------------------------------------------------------------------- */
@@ -341,7 +341,7 @@ static nvmlReturn_t set_mig(FILE *file, struct gpu *gpu, const struct setting *s
             gpu->bus_id);
     else if (result == NVML_SUCCESS)
         fprintf(file, "%s MIG Mode for GPU %s\n", word_of(setting), gpu->bus_id);
-    else if (result == NVML_ERROR_IN_USE)
+    else
         fprintf(file, "Unable to %s MIG Mode for GPU %s: %s\n",
                 setting->numbers[0] ? "enable" : "disable", gpu->bus_id, api_error(result));
     return result;
@@ -401,8 +401,10 @@ static nvmlReturn_t reset_gpu(FILE *file, struct gpu *gpu, const struct setting 
     return result;
 }
 
-#define CHANGING(what) "Changing " what " is not supported for GPU: %s.\n"
-#define SETTING(what) "Setting " what " is not supported for GPU %s.\n"
+#define CHANGING(what) "Changing " what " is not supported for GPU: %s.\n", NULL
+#define CLOCKS(what)                                   \
+    "Setting " what " is not supported for GPU %s.\n", \
+        "The current user does not have permission to change clocks for GPU %s.\n"
 
 /* clang-format off */
 static const struct change_kind kinds[] = {
@@ -422,25 +424,26 @@ static const struct change_kind kinds[] = {
       CHANGING("GPU operation mode"), false,
       "What is switched on" },
     { "-lgc", "--lock-gpu-clocks", "locked GPU clocks", parse_range, "<minGpuClock,maxGpuClock> or one clock in MHz", lock_gpu_clocks,
-      SETTING("locked GPU clocks"), true,
+      CLOCKS("locked GPU clocks"), true,
       "Lock the GPU's clock" },
     { "-rgc", "--reset-gpu-clocks", "locked GPU clocks", NULL, NULL, reset_gpu_clocks,
-      SETTING("locked GPU clocks"), false,
+      CLOCKS("locked GPU clocks"), false,
       "No longer." },
     { "-lmc", "--lock-memory-clocks", "locked memory clocks", parse_range, "<minMemClock,maxMemClock> or one clock in MHz",
-      lock_memory_clocks, SETTING("locked Memory clocks"), true,
+      lock_memory_clocks, CLOCKS("locked Memory clocks"), true,
       "Lock the memory's clock" },
     { "-rmc", "--reset-memory-clocks", "locked memory clocks", NULL, NULL, reset_memory_clocks,
-      SETTING("locked Memory clocks"), false,
+      CLOCKS("locked Memory clocks"), false,
       "No longer." },
     { "-ac", "--applications-clocks", "applications clocks", parse_pair, "<memory,graphics> in MHz",
-      set_applications_clocks, SETTING("applications clocks"), true,
+      set_applications_clocks, CLOCKS("applications clocks"), true,
       "The clocks of running programs" },
     { "-rac", "--reset-applications-clocks", "applications clocks", NULL, NULL, reset_applications_clocks,
-      SETTING("applications clocks"), false,
+      CLOCKS("applications clocks"), false,
       "The default ones again." },
     { "-pl", "--power-limit", "power management limit", parse_watts, "a number of watts", set_power_limit,
-      CHANGING("power management limit"), true,
+      "Changing power management limit is not supported in current scope for GPU: %s.\n",
+      "Failed to set power management limit for GPU %s: Insufficient Permissions\n", true,
       "The power limit" },
     { "-am", "--accounting-mode", "accounting mode", parse_switch, "0/DISABLED or 1/ENABLED", set_accounting,
       CHANGING("accounting mode"), false,
@@ -449,17 +452,17 @@ static const struct change_kind kinds[] = {
       CHANGING("accounted processes"), false,
       "Forget them." },
     { NULL, "--auto-boost-default", "default auto boosted clocks", parse_switch, "0/DISABLED or 1/ENABLED",
-      set_auto_boost, "Enabling/disabling default auto boosted clocks is not supported for GPU: %s.\n", false,
+      set_auto_boost, "Enabling/disabling default auto boosted clocks is not supported for GPU: %s.\n", NULL, false,
       "Let clocks rise by themselves" },
     { NULL, "--auto-boost-permission", "auto boosted clocks permission", parse_permission,
       "0/UNRESTRICTED or 1/RESTRICTED", set_boost_permission, CHANGING("auto boosted clocks permission"), false,
       "Who may switch that" },
     { "-gtt", "--gpu-target-temp", "GPU target temperature", parse_celsius, "degrees Celsius", set_target,
-      SETTING("GPU target temperature"), false, "How hot it should get" },
+      "Setting GPU target temperature is not supported for GPU %s.\n", NULL, false, "How hot it should get" },
     { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED or 1/ENABLED", set_mig,
-      CHANGING("MIG mode"), true,
+      "" /* it says so itself */, NULL, true,
       "Divide the GPU" },
-    { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu, "Resetting GPU %s is not supported.\n", false,
+    { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu, "Resetting GPU %s is not supported.\n", NULL, false,
       "Reset the GPU." },
 };
 /* clang-format on */
@@ -513,6 +516,18 @@ static void warn_of_persistence(FILE *file, struct gpu *gpu)
             gpu->bus_id);
 }
 
+static void say_failed(FILE *file, const struct change_kind *kind, struct gpu *gpu,
+                       nvmlReturn_t result)
+{
+    if (kind->apply == set_mig)
+        return; /* it has said so */
+    if (result == NVML_ERROR_NO_PERMISSION && kind->refused)
+        fprintf(file, kind->refused, gpu->bus_id);
+    else
+        fprintf(file, "Unable to set %s for GPU %s: %s\n", kind->what, gpu->bus_id,
+                api_error(result));
+}
+
 /* What a change says after the sentence of its own, if it has one. */
 static void report(FILE *file, const struct change_kind *kind, struct gpu *gpu, nvmlReturn_t result,
                    bool error_on_warning, struct outcome *outcome)
@@ -532,7 +547,7 @@ static void report(FILE *file, const struct change_kind *kind, struct gpu *gpu, 
         fprintf(file, kind->unsupported, gpu->bus_id);
         if (is_reset || error_on_warning)
             outcome->status = exit_status(NVML_ERROR_NOT_SUPPORTED);
-        else
+        else if (kind->apply != set_power_limit) /* the newer sentence comes without it */
             fputs(warning_only, file);
         return;
     case NVML_ERROR_IN_USE:
@@ -542,12 +557,12 @@ static void report(FILE *file, const struct change_kind *kind, struct gpu *gpu, 
                     gpu->bus_id, api_error(result));
             return;
         }
+        say_failed(file, kind, gpu, result);
         break;
     case NVML_ERROR_INVALID_ARGUMENT: /* was told */
         break;
     default:
-        fprintf(file, "Unable to set %s for GPU %s: %s\n", kind->what, gpu->bus_id,
-                api_error(result));
+        say_failed(file, kind, gpu, result);
     }
     outcome->status = exit_status(result);
 }

@@ -26,11 +26,12 @@ int complain(const char *format, ...)
     return EXIT_INVALID;
 }
 
-void wait_period(FILE *file, long period_ms)
+bool wait_period(FILE *file, long period_ms)
 {
     static struct timespec next;
 
-    fflush(file);
+    if (fflush(file) != 0)
+        return false;
     if (!next.tv_sec)
         clock_gettime(CLOCK_MONOTONIC, &next);
     next.tv_sec += period_ms / 1000;
@@ -40,6 +41,15 @@ void wait_period(FILE *file, long period_ms)
         next.tv_sec++;
     }
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+    return true;
+}
+
+int output_close(FILE *file, int status)
+{
+    bool failed = ferror(file);
+
+    failed |= fclose(file) != 0;
+    return failed && status == 0 ? EXIT_OTHER : status;
 }
 
 /* --- the library -------------------------------------------------------------------------------- */

@@ -65,14 +65,11 @@ static int run(const struct options *o)
         status = gpus_open(&gpus, o->ids);
     for (bool first = true; status == 0; first = false) {
         status = one_pass(file, &gpus, o, first);
-        if (!o->loop_ms)
+        if (!o->loop_ms || !wait_period(file, o->loop_ms))
             break;
-        wait_period(file, o->loop_ms);
     }
     gpus_close(&gpus);
-    if (fclose(file) != 0 && status == 0)
-        status = EXIT_OTHER;
-    return status;
+    return output_close(file, status);
 }
 
 const struct command smi_commands[] = {
@@ -95,8 +92,10 @@ int main(int argc, char **argv)
     int status;
 
     for (const struct command *c = smi_commands; argc > 1 && c->name; c++)
-        if (!strcmp(argv[1], c->name))
-            return c->run(argc - 2, argv + 2);
+        if (!strcmp(argv[1], c->name)) {
+            status = c->run(argc - 2, argv + 2);
+            return output_close(stdout, status);
+        }
     status = options_parse(&options, argc, argv);
     return status ? status : run(&options);
 }

@@ -1,7 +1,8 @@
 /*
  * Monitor: `dmon` and `pmon`, a line for each GPU or process at each period.
  *
- * Columns are rows of a table; -s chooses groups of them by letter. What there is not is a "-".
+ * Columns are rows of a table; -s chooses groups of them by letter, in the order of the letters. What there is
+ * not is a "-".
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,6 +14,7 @@
 #include "mocknvml/smi/processes.h"
 #include "mocknvml/smi/profiling.h"
 #include "mocknvml/smi/smi.h"
+#include "mocknvml/smi/text.h"
 
 enum { COLUMNS_MAX = 40 };
 
@@ -66,6 +68,8 @@ static const struct column device_columns[] = {
     { 't', "txpci", "MB/s", get_throughput, NVML_PCIE_UTIL_TX_BYTES, 1000 },
 };
 
+enum { COLUMN_COUNT = sizeof(device_columns) / sizeof(device_columns[0]) };
+
 /* --- lines -------------------------------------------------------------------------------------- */
 
 static void put(const struct monitor *m, int width, const char *text)
@@ -80,19 +84,19 @@ static void put(const struct monitor *m, int width, const char *text)
 static void begin(const struct monitor *m, char mark, const char *date, const char *clock,
                   const char *gpu)
 {
-    int stamps = m->date + m->time;
-
     if (m->csv) {
         fprintf(m->file, "%s%s%s%s%s%s", mark == '#' ? "#" : "", m->date ? date : "",
                 m->date ? ", " : "", m->time ? clock : "", m->time ? ", " : "", gpu);
         return;
     }
-    if (stamps == 0) {
+    if (!m->date && !m->time) {
         fprintf(m->file, "%c %3s", mark, gpu);
         return;
     }
-    fprintf(m->file, "%c%-12s", mark, m->date ? date : clock);
-    if (stamps == 2)
+    fputc(mark, m->file);
+    if (m->date)
+        fprintf(m->file, "%-12s", date);
+    if (m->time)
         fprintf(m->file, "%-13s", clock);
     fprintf(m->file, "%3s", gpu);
 }
@@ -122,16 +126,33 @@ static bool is_selected(const struct monitor *m, char group)
     return strchr(m->select, group) != NULL;
 }
 
+/* The columns that -s chose, in its order; a letter that comes again adds nothing. */
+static unsigned int columns_chosen(const struct monitor *m, const struct column **chosen)
+{
+    unsigned int count = 0;
+
+    for (const char *letter = m->select; *letter; letter++) {
+        bool is_first = strchr(m->select, *letter) == letter;
+
+        for (size_t i = 0; is_first && i < COLUMN_COUNT; i++)
+            if (device_columns[i].group == *letter)
+                chosen[count++] = &device_columns[i];
+    }
+    return count;
+}
+
 static void device_head(const struct monitor *m)
 {
+    const struct column *chosen[COLUMN_COUNT];
+    unsigned int count = columns_chosen(m, chosen);
+
     for (int units = 0; units <= 1 && !m->no_header; units++) {
         if (units && m->no_units)
             break;
         begin(m, '#', units ? "YYYYMMDD" : "Date", units ? "HH:MM:SS" : "Time",
               units ? "Idx" : "gpu");
-        for (size_t i = 0; i < sizeof(device_columns) / sizeof(device_columns[0]); i++)
-            if (is_selected(m, device_columns[i].group))
-                put(m, 6, units ? device_columns[i].unit : device_columns[i].name);
+        for (unsigned int i = 0; i < count; i++)
+            put(m, 6, units ? chosen[i]->unit : chosen[i]->name);
         for (unsigned int i = 0; i < m->profiling.count; i++)
             put(m, 6,
                 units ? profiling_unit(m->profiling.ids[i]) : profiling_name(m->profiling.ids[i]));
@@ -173,14 +194,15 @@ static void put_profiling(const struct monitor *m, struct gpu *gpu, struct previ
 
 static void device_line(const struct monitor *m, struct gpu *gpu, struct previous *previous)
 {
+    const struct column *chosen[COLUMN_COUNT];
+    unsigned int count = columns_chosen(m, chosen);
+
     begin_now(m, gpu);
-    for (size_t i = 0; i < sizeof(device_columns) / sizeof(device_columns[0]); i++) {
-        const struct column *c = &device_columns[i];
+    for (unsigned int i = 0; i < count; i++) {
+        const struct column *c = chosen[i];
         char text[TEXT_BYTES] = "", shown[32];
         nvmlReturn_t result;
 
-        if (!is_selected(m, c->group))
-            continue;
         if (c->get)
             result = c->get(gpu, c->argument, text);
         else
@@ -217,17 +239,25 @@ static void process_head(const struct monitor *m)
     }
 }
 
-static void put_percent(const struct monitor *m, const struct usage *usage, unsigned int percent)
+static void put_percent(const struct monitor *m, unsigned int percent, bool shows_zero)
 {
     char text[16];
 
     snprintf(text, sizeof(text), "%u", percent);
-    put(m, 6, usage && percent != 0 && percent <= 100 ? text : "-");
+    put(m, 6, percent <= 100 && (percent || shows_zero) ? text : "-");
 }
 
 static void put_command(const struct monitor *m, const char *name)
 {
-    fprintf(m->file, m->csv ? ", %s\n" : "    %-15.15s\n", name);
+    enum { WIDTH = 15 };
+    size_t columns = text_columns(name);
+    int bytes = (int)(text_after(name, WIDTH) - name);
+
+    if (m->csv)
+        fprintf(m->file, ", %s\n", name);
+    else
+        fprintf(m->file, "    %.*s%*s\n", bytes, name, (int)(columns < WIDTH ? WIDTH - columns : 0),
+                "");
 }
 
 static void process_line(const struct monitor *m, const struct gpu *gpu, const char *pid,
@@ -237,12 +267,13 @@ static void process_line(const struct monitor *m, const struct gpu *gpu, const c
     static const struct usage none;
     const struct usage *u = usage ? usage : &none;
     const unsigned int percents[] = { u->sm, u->memory, u->encoder, u->decoder, u->jpeg, u->ofa };
+    bool ran = u->sm || u->memory; /* then also a 0 of these two is shown */
 
     begin_now(m, gpu);
     put(m, 10, pid);
     put(m, 5, type);
     for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]) && is_selected(m, 'u'); i++)
-        put_percent(m, usage, percents[i]);
+        put_percent(m, percents[i], ran && i < 2);
     if (is_selected(m, 'm')) {
         put(m, 6, memory);
         put(m, 6, *memory == '-' ? "-" : "0");
@@ -349,8 +380,8 @@ static int monitor(struct monitor *m, const char *command, void (*head)(const st
     if (status == 0 && previous)
         head(m);
     for (long pass = 0; status == 0 && previous && (m->passes == 0 || pass < m->passes); pass++) {
-        if (pass)
-            wait_period(m->file, m->period_ms);
+        if (pass && !wait_period(m->file, m->period_ms))
+            break;
         api_hold();
         for (unsigned int i = 0; i < gpus.count; i++) {
             gpu_fresh(&gpus.items[i]);
@@ -359,7 +390,7 @@ static int monitor(struct monitor *m, const char *command, void (*head)(const st
         api_release();
     }
     if (m->file && m->file != stdout)
-        fclose(m->file);
+        status = output_close(m->file, status);
     for (unsigned int i = 0; previous && i < gpus.count; i++)
         profiling_release(&previous[i].profiling);
     free(previous);

@@ -167,21 +167,25 @@ static int set_format(struct options *o, const char *list)
     bool csv = false;
 
     for (;;) {
-        size_t length = strcspn(list, ",");
+        const char *word = list + strspn(list, " ");
+        size_t length = strcspn(word, " ,");
 
-        if (length == 3 && !strncmp(list, "csv", 3))
+        if (length == 3 && !strncmp(word, "csv", 3))
             csv = true;
-        else if (length == 8 && !strncmp(list, "noheader", 8))
+        else if (length == 8 && !strncmp(word, "noheader", 8))
             o->no_header = true;
-        else if (length == 7 && !strncmp(list, "nounits", 7))
+        else if (length == 7 && !strncmp(word, "nounits", 7))
             o->no_units = true;
         else
-            return complain("\"%.*s\" is not a format for --format. %s", (int)length, list,
+            return complain("\"%.*s\" is not a format for --format. %s", (int)length, word,
                             try_help);
-        if (!list[length])
+        list = word + length + strspn(word + length, " ");
+        if (*list != ',')
             break;
-        list += length + 1;
+        list++;
     }
+    if (*list)
+        return complain("\"%s\" is not a format for --format. %s", list, try_help);
     o->has_format = csv;
     return csv ? 0 : complain("--format= needs \"csv\". %s", try_help);
 }
@@ -248,9 +252,11 @@ static void split(const char *argument, char *word, size_t size, const char **va
 /* The value of an option: behind its '=', or the next argument. */
 static int need_value(const char **value, int *i, int argc, char **argv)
 {
+    const char *option = argv[*i];
+
     if (!*value && *i + 1 < argc)
         *value = argv[++*i];
-    return *value && **value ? 0 : complain("Option %s needs a value. %s", argv[*i], try_help);
+    return *value && **value ? 0 : complain("Option %s needs a value. %s", option, try_help);
 }
 
 static int parse_known(struct options *o, const struct option *option, const char *value, int *i,

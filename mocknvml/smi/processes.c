@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mocknvml/smi/text.h"
+
 typedef nvmlReturn_t process_lister(nvmlDevice_t device, unsigned int *count,
                                     nvmlProcessInfo_t *items);
 
@@ -125,6 +127,7 @@ void process_name(unsigned int pid, char *name, size_t size)
     name[size - 1] = '\0';
     if (result != NVML_SUCCESS && result != NVML_ERROR_INSUFFICIENT_SIZE)
         snprintf(name, size, "[%s]", api_error(result));
+    text_make_printable(name);
 }
 
 const char *process_command(const char *name)

@@ -29,7 +29,7 @@ void processes_release(struct processes *list);
 /* "C", "G", "C+G", "M+C". */
 const char *process_type(const struct process *process);
 
-/* The path of a process; its end alone. "[Not Found]" when it is gone. */
+/* The path of a process, printable; its end alone. "[Not Found]" when it is gone. */
 void process_name(unsigned int pid, char *name, size_t size);
 const char *process_command(const char *name);
 

@@ -130,7 +130,10 @@ void help_line(FILE *file, const char *letter, const char *name, bool takes, con
 /* "Invalid combination of input arguments": says so and gives the exit status. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Until the next multiple of the period since the first call; flushes first. */
-void wait_period(FILE *file, long period_ms);
+/* Until the next multiple of the period since the first call; flushes first: false when that fails. */
+bool wait_period(FILE *file, long period_ms);
+
+/* The exit status, which is no longer 0 when not all could be written. */
+int output_close(FILE *file, int status);
 
 #endif

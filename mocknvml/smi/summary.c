@@ -2,7 +2,7 @@
  * Summary: the table that nvidia-smi prints when nothing else is asked for, and -L.
  *
  * The frame is 91 columns wide, whatever is in it: names that do not fit lose their end, paths of programs
- * their beginning.
+ * their beginning, before they fill their column.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,6 +12,7 @@
 #include "mocknvml/smi/mig.h"
 #include "mocknvml/smi/processes.h"
 #include "mocknvml/smi/smi.h"
+#include "mocknvml/smi/text.h"
 
 #define BAR \
     "+-----------------------------------------------------------------------------------------+\n"
@@ -20,7 +21,7 @@
 #define MIG_BAR \
     "+------------------+----------------------------------+-----------+-----------------------+\n"
 
-enum { CELL = 24, NAME_WIDTH = 27, PATH_WIDTH = 37 };
+enum { CELL = 24, NAME_WIDTH = 27, PATH_WIDTH = 37, PATH_MAX_SHOWN = 32 };
 
 /* A cell's text when there is no value. */
 static const char *missing(nvmlReturn_t result)
@@ -237,16 +238,17 @@ static void print_migs(FILE *file, struct gpus *gpus)
 /* --- processes ---------------------------------------------------------------------------------- */
 
 /* Of a long path the end says which program it is. */
-static const char *cut_beginning(char *path)
+static void put_path(FILE *file, const char *path)
 {
-    size_t length = strlen(path);
-    char *from;
+    static const char dots[] = "...";
+    size_t columns = text_columns(path);
 
-    if (length <= PATH_WIDTH)
-        return path;
-    from = path + length - PATH_WIDTH;
-    memcpy(from, "...", 3);
-    return from;
+    if (columns > PATH_MAX_SHOWN) {
+        path = text_after(path, columns - (PATH_MAX_SHOWN - strlen(dots)));
+        columns = PATH_MAX_SHOWN;
+        fputs(dots, file);
+    }
+    fprintf(file, "%s%*s", path, (int)(PATH_WIDTH - columns), "");
 }
 
 static void print_id(char *text, unsigned int id)
@@ -259,15 +261,16 @@ static void print_id(char *text, unsigned int id)
 
 static void print_process(FILE *file, const struct gpu *gpu, const struct process *process)
 {
-    char name[4096], gi[CELL], ci[CELL], memory[CELL] = "N/A";
+    char name[4096], gi[CELL], ci[CELL], memory[CELL] = "N/A     ";
 
     print_id(gi, process->gi);
     print_id(ci, process->ci);
     process_name(process->pid, name, sizeof(name));
     if (process->bytes != ~0ull)
         snprintf(memory, sizeof(memory), "%lluMiB", process->bytes >> 20);
-    fprintf(file, "|%5u%6s%5s%16u%7s   %-37s%9s |\n", gpu->index, gi, ci, process->pid,
-            process_type(process), cut_beginning(name), memory);
+    fprintf(file, "|%5u%6s%5s%16u%7s   ", gpu->index, gi, ci, process->pid, process_type(process));
+    put_path(file, name);
+    fprintf(file, "%9s |\n", memory);
 }
 
 static void print_processes(FILE *file, struct gpus *gpus)

@@ -42,7 +42,9 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, nvmlClockType_t type
 nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t device, nvmlClockType_t type,
                                             unsigned int *mhz)
 {
-    return clock_of(device, application_clocks, type, mhz);
+    nvmlReturn_t result = device_answers_until(device, APPLICATION_CLOCKS_GONE);
+
+    return result == NVML_SUCCESS ? clock_of(device, application_clocks, type, mhz) : result;
 }
 
 nvmlReturn_t nvmlDeviceGetMaxCustomerBoostClock(nvmlDevice_t device, nvmlClockType_t type,
@@ -83,6 +85,8 @@ nvmlReturn_t nvmlDeviceGetDefaultApplicationsClock(nvmlDevice_t device, nvmlCloc
     struct clock_row row;
     nvmlReturn_t result = answer_check(mhz);
 
+    if (result == NVML_SUCCESS)
+        result = device_answers_until(device, APPLICATION_CLOCKS_GONE);
     if (result == NVML_SUCCESS)
         result = first_clocks(device, &row);
     if (result != NVML_SUCCESS)

@@ -124,12 +124,19 @@ nvmlReturn_t nvmlDeviceResetMemoryLockedClocks(nvmlDevice_t device)
 nvmlReturn_t nvmlDeviceSetApplicationsClocks(nvmlDevice_t device, unsigned int memory,
                                              unsigned int graphics)
 {
-    return write_range(device, "control/application_clocks", memory, graphics);
+    nvmlReturn_t result = device_answers_until(device, APPLICATION_CLOCKS_GONE);
+
+    return result == NVML_SUCCESS
+               ? write_range(device, "control/application_clocks", memory, graphics)
+               : result;
 }
 
 nvmlReturn_t nvmlDeviceResetApplicationsClocks(nvmlDevice_t device)
 {
-    return device_write(device, "control/application_clocks", "off");
+    nvmlReturn_t result = device_answers_until(device, APPLICATION_CLOCKS_GONE);
+
+    return result == NVML_SUCCESS ? device_write(device, "control/application_clocks", "off")
+                                  : result;
 }
 
 /* --- what nothing restricts ------------------------------------------------------------------ */

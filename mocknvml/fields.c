@@ -113,10 +113,22 @@ static nvmlReturn_t other_power(struct asking *a, const nvmlFieldValue_t *field,
     return result == NVML_SUCCESS && *mw == 0 ? NVML_ERROR_NOT_SUPPORTED : result;
 }
 
+/* Up to the first chip of Ampere power is what it is at the moment, and nothing tells an average. */
+static bool averages_power(nvmlDevice_t device)
+{
+    int major = 0, minor = 0;
+
+    nvmlDeviceGetCudaComputeCapability(device, &major, &minor);
+    return major * 10 + minor > 80;
+}
+
 static nvmlReturn_t metric_field(struct asking *a, const struct field *row, nvmlFieldValue_t *field)
 {
+    enum { POWER_AVERAGE = 185 };
     int64_t value;
-    nvmlReturn_t result = is_power(field) && field->scopeId
+    nvmlReturn_t result = field->fieldId == POWER_AVERAGE && !averages_power(a->device)
+                              ? NVML_ERROR_NOT_SUPPORTED
+                          : is_power(field) && field->scopeId
                               ? other_power(a, field, &value)
                               : nvml_error(sample_value(a->sample, row->metric, &value));
 

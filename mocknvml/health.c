@@ -126,6 +126,18 @@ static nvmlReturn_t ecc_check(nvmlDevice_t device)
     return result == NVML_SUCCESS && !on ? NVML_ERROR_NOT_SUPPORTED : result;
 }
 
+/* Of a MIG device those of its part of the chip's own memory are counted, of which there are none. */
+static nvmlReturn_t mig_errors(nvmlDevice_t device, nvmlMemoryLocation_t location,
+                               unsigned long long *count)
+{
+    nvmlReturn_t result = location == NVML_MEMORY_LOCATION_SRAM ? ecc_check(device->parent)
+                                                                : NVML_ERROR_NOT_SUPPORTED;
+
+    if (result == NVML_SUCCESS)
+        *count = 0;
+    return result;
+}
+
 /* All errors that are simulated are of the device memory. */
 nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErrorType_t type,
                                              nvmlEccCounterType_t counter,
@@ -134,6 +146,8 @@ nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(nvmlDevice_t device, nvmlMemoryErro
 {
     nvmlReturn_t result = nvmlDeviceGetTotalEccErrors(device, type, counter, count);
 
+    if (result == NVML_ERROR_NOT_SUPPORTED && device->parent)
+        return mig_errors(device, location, count);
     if (result != NVML_SUCCESS)
         return result;
     if ((unsigned int)location >= NVML_MEMORY_LOCATION_COUNT)

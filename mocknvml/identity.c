@@ -374,20 +374,25 @@ nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t device, unsigned int *
 
 /* --- displays and boards that data centres do not have --------------------------------------- */
 
+nvmlReturn_t device_answers_until(nvmlDevice_t device, int driver)
+{
+    char version[64];
+    nvmlReturn_t result = device_identity(device, IDENTITY_DRIVER_VERSION, version,
+                                          sizeof(version));
+
+    return result == NVML_SUCCESS && atoi(version) >= driver ? NVML_ERROR_DEPRECATED : result;
+}
+
 /* A driver says that displays could be attached, whatever the board; from 580 on it does not say any more. */
 nvmlReturn_t nvmlDeviceGetDisplayMode(nvmlDevice_t device, nvmlEnableState_t *mode)
 {
-    char version[64];
     nvmlReturn_t result = answer_check(mode);
 
     if (result == NVML_SUCCESS)
-        result = device_identity(device, IDENTITY_DRIVER_VERSION, version, sizeof(version));
-    if (result != NVML_SUCCESS)
-        return result;
-    if (atoi(version) >= 580)
-        return NVML_ERROR_DEPRECATED;
-    *mode = NVML_FEATURE_ENABLED;
-    return NVML_SUCCESS;
+        result = device_answers_until(device, 580);
+    if (result == NVML_SUCCESS)
+        *mode = NVML_FEATURE_ENABLED;
+    return result;
 }
 
 nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t device, nvmlEnableState_t *active)

@@ -109,6 +109,10 @@ nvmlReturn_t device_history(nvmlDevice_t device, struct reader_history *history)
 /* Checks only; what a setter or a constant needs. */
 nvmlReturn_t device_check(nvmlDevice_t device);
 
+/* What drivers of this version no longer do: NVML_ERROR_DEPRECATED from that one on. */
+enum { APPLICATION_CLOCKS_GONE = 590 };
+nvmlReturn_t device_answers_until(nvmlDevice_t device, int driver);
+
 /* "gpus/<i>/<path>" of a device that was checked. */
 void gpu_path(nvmlDevice_t device, const char *path, char *buf, size_t size);
 

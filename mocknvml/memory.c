@@ -79,20 +79,39 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
     return NVML_SUCCESS;
 }
 
+/* An instance has its part of what the GPU has left. */
+static nvmlReturn_t mig_bar1(nvmlDevice_t device, nvmlBAR1Memory_t *memory)
+{
+    unsigned int slices, all;
+    nvmlReturn_t result = mig_memory_slices(device, &slices, &all);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    memory->bar1Total = memory->bar1Free / all * slices;
+    memory->bar1Used = 0;
+    memory->bar1Free = memory->bar1Total;
+    return NVML_SUCCESS;
+}
+
 nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *memory)
 {
     static const enum metric ids[] = { METRIC_BAR1_TOTAL, METRIC_BAR1_FREE, METRIC_BAR1_USED };
     struct reader_gpu gpu;
     nvmlReturn_t result = answer_check(memory);
+    nvmlBAR1Memory_t now;
     int64_t values[3];
 
     if (result == NVML_SUCCESS)
         result = device_read(device, &gpu);
     if (result == NVML_SUCCESS)
         result = sample_values(&gpu.sample, ids, 3, values);
+    if (result != NVML_SUCCESS)
+        return result;
+    now = (nvmlBAR1Memory_t){ (unsigned long long)values[0], (unsigned long long)values[1],
+                              (unsigned long long)values[2] };
+    result = device->parent ? mig_bar1(device, &now) : NVML_SUCCESS;
     if (result == NVML_SUCCESS)
-        *memory = (nvmlBAR1Memory_t){ (unsigned long long)values[0], (unsigned long long)values[1],
-                                      (unsigned long long)values[2] };
+        *memory = now;
     return result;
 }
 
@@ -160,16 +179,30 @@ nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned int *
     return engine(device, METRIC_UTILIZATION_DECODER, percent, period_us);
 }
 
+/* What engines do that drivers tell of since Turing. */
+static nvmlReturn_t newer_engine(nvmlDevice_t device, enum metric id, unsigned int *percent,
+                                 unsigned int *period)
+{
+    unsigned int architecture = 0;
+    nvmlReturn_t result = engine(device, id, percent, period);
+
+    if (result == NVML_SUCCESS)
+        result = nvmlDeviceGetArchitecture(device, &architecture);
+    return result == NVML_SUCCESS && architecture < NVML_DEVICE_ARCH_TURING
+               ? NVML_ERROR_NOT_SUPPORTED
+               : result;
+}
+
 nvmlReturn_t nvmlDeviceGetJpgUtilization(nvmlDevice_t device, unsigned int *percent,
                                          unsigned int *period_us)
 {
-    return engine(device, METRIC_UTILIZATION_JPEG, percent, period_us);
+    return newer_engine(device, METRIC_UTILIZATION_JPEG, percent, period_us);
 }
 
 nvmlReturn_t nvmlDeviceGetOfaUtilization(nvmlDevice_t device, unsigned int *percent,
                                          unsigned int *period_us)
 {
-    return engine(device, METRIC_UTILIZATION_OFA, percent, period_us);
+    return newer_engine(device, METRIC_UTILIZATION_OFA, percent, period_us);
 }
 
 /* --- sessions: nobody encodes or captures ---------------------------------------------------- */

@@ -114,6 +114,16 @@ static bool next_visible(nvmlDevice_t parent, struct table *t, unsigned int *num
 
 /* --- what other files need ------------------------------------------------------------------- */
 
+void mig_compute_name(const struct mig_instance *gpu, unsigned int slices, char *buf, size_t size)
+{
+    int plain = (int)strcspn(gpu->profile, "+");
+
+    if (slices < gpu->slices)
+        snprintf(buf, size, "%uc.%.*s", slices, plain, gpu->profile);
+    else
+        snprintf(buf, size, "%.*s", plain, gpu->profile);
+}
+
 nvmlReturn_t mig_profile_name(nvmlDevice_t device, char *buf, size_t size)
 {
     struct mig_instance gpu, compute;
@@ -121,13 +131,9 @@ nvmlReturn_t mig_profile_name(nvmlDevice_t device, char *buf, size_t size)
 
     if (result == NVML_SUCCESS)
         result = mig_find_instance(device, device->gi, device->ci, &compute);
-    if (result != NVML_SUCCESS)
-        return result;
-    if (compute.slices < gpu.slices)
-        snprintf(buf, size, "%uc.%s", compute.slices, gpu.profile);
-    else
-        snprintf(buf, size, "%s", gpu.profile);
-    return NVML_SUCCESS;
+    if (result == NVML_SUCCESS)
+        mig_compute_name(&gpu, compute.slices, buf, size);
+    return result;
 }
 
 nvmlReturn_t mig_device_index(nvmlDevice_t device, unsigned int *index)
@@ -152,6 +158,24 @@ nvmlReturn_t mig_memory_bytes(nvmlDevice_t device, unsigned long long *bytes)
     if (result == NVML_SUCCESS)
         *bytes = i.memory_bytes;
     return result;
+}
+
+nvmlReturn_t mig_memory_slices(nvmlDevice_t device, unsigned int *slices, unsigned int *all)
+{
+    struct mig_instance i;
+    struct mig_profile p;
+    struct table t;
+    nvmlReturn_t result = mig_find_instance(device, device->gi, -1, &i);
+
+    *slices = *all = 0;
+    if (result == NVML_SUCCESS)
+        result = mig_read_profiles(device, &t);
+    while (result == NVML_SUCCESS && mig_next_profile(&t, &p)) {
+        *all = p.size > *all ? p.size : *all;
+        if (!strcmp(p.name, i.profile))
+            *slices = p.size;
+    }
+    return result == NVML_SUCCESS && !*slices ? NVML_ERROR_NOT_FOUND : result;
 }
 
 /* --- the mode -------------------------------------------------------------------------------- */

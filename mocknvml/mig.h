@@ -46,7 +46,13 @@ struct mig_name {
 /* The next MIG device of mig/instances; `number` counts them. */
 bool mig_next_name(struct table *instances, unsigned int *number, struct mig_name *name);
 
-/* "1g.5gb" of a MIG device; with fewer slices than its GPU instance "1c.3g.20gb". */
+/*
+ * "1g.5gb"; with fewer slices than its GPU instance "1c.3g.20gb". What a GPU instance has besides ("+me") is not in
+ * the name of a compute instance.
+ */
+void mig_compute_name(const struct mig_instance *gpu, unsigned int slices, char *buf, size_t size);
+
+/* The same of a MIG device. */
 nvmlReturn_t mig_profile_name(nvmlDevice_t device, char *buf, size_t size);
 
 /* Position among the MIG devices of its GPU. */
@@ -54,5 +60,8 @@ nvmlReturn_t mig_device_index(nvmlDevice_t device, unsigned int *index);
 
 /* Memory of the GPU instance that it lives in. */
 nvmlReturn_t mig_memory_bytes(nvmlDevice_t device, unsigned long long *bytes);
+
+/* Of all its GPU's memory slices, those of the GPU instance that it lives in. */
+nvmlReturn_t mig_memory_slices(nvmlDevice_t device, unsigned int *slices, unsigned int *all);
 
 #endif

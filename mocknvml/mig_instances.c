@@ -208,6 +208,7 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(
 {
     nvmlComputeInstanceProfileInfo_t plain;
     struct mig_instance i;
+    char name[64];
     nvmlReturn_t result = STRUCT_CHECK(info, 2);
 
     if (result == NVML_SUCCESS)
@@ -217,10 +218,8 @@ nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfoV(
     if (result != NVML_SUCCESS)
         return result;
     memcpy(&info->id, &plain, sizeof(plain));
-    if (plain.sliceCount < i.slices)
-        snprintf(info->name, sizeof(info->name), "MIG %uc.%s", plain.sliceCount, i.profile);
-    else
-        snprintf(info->name, sizeof(info->name), "MIG %s", i.profile);
+    mig_compute_name(&i, plain.sliceCount, name, sizeof(name));
+    snprintf(info->name, sizeof(info->name), "MIG %s", name);
     return NVML_SUCCESS;
 }
 

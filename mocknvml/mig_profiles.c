@@ -141,19 +141,22 @@ nvmlReturn_t nvmlDeviceGetGpuInstancePossiblePlacements(nvmlDevice_t device, uns
     return nvmlDeviceGetGpuInstancePossiblePlacements_v2(device, id, placements, count);
 }
 
-/* Which of the memory slices are taken, one bit each. */
-static nvmlReturn_t taken_slices(nvmlDevice_t device, unsigned int *taken)
+/* Which of the memory slices are taken, one bit each, and how many instances there are of a profile. */
+static nvmlReturn_t taken_slices(nvmlDevice_t device, const char *profile, unsigned int *taken,
+                                 unsigned int *there)
 {
     struct table t;
     struct mig_instance i;
     nvmlReturn_t result = mig_read_instances(device, &t);
 
-    *taken = 0;
+    *taken = *there = 0;
     while (result == NVML_SUCCESS && mig_next_instance(&t, &i)) {
         struct mig_profile p;
 
-        if (i.ci < 0 && mig_find_profile(device, i.profile, &p) == NVML_SUCCESS)
-            *taken |= ((1u << p.size) - 1) << i.start;
+        if (i.ci >= 0 || mig_find_profile(device, i.profile, &p) != NVML_SUCCESS)
+            continue;
+        *there += !strcmp(i.profile, profile);
+        *taken |= ((1u << p.size) - 1) << i.start;
     }
     return result;
 }
@@ -162,13 +165,13 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsi
                                                        unsigned int *count)
 {
     struct mig_profile p;
-    unsigned int taken;
+    unsigned int taken, there;
     nvmlReturn_t result = answer_check(count);
 
     if (result == NVML_SUCCESS)
         result = mig_find_profile_id(device, id, &p);
     if (result == NVML_SUCCESS)
-        result = taken_slices(device, &taken);
+        result = taken_slices(device, p.name, &taken, &there);
     if (result != NVML_SUCCESS)
         return result;
     *count = 0;
@@ -178,7 +181,7 @@ nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(nvmlDevice_t device, unsi
         if (sscanf(at, "%u", &start) != 1)
             continue;
         mask = ((1u << p.size) - 1) << start;
-        if (!(taken & mask) && *count < p.count) {
+        if (!(taken & mask) && there + *count < p.count) {
             taken |= mask;
             ++*count;
         }

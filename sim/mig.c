@@ -135,13 +135,18 @@ static int64_t most_compute(const struct gpu_model *m)
     return most;
 }
 
+/*
+ * The first place that is free. Who has more memory than compute slices begins to look at the end, where the memory is that
+ * no small instance could have: so 3g, 2g, 1g and 1g fit in any order.
+ */
 static int find_start(const struct gpu *g, const struct gpu_model *m, const struct mig_profile *p,
                       int wanted)
 {
     unsigned taken = taken_slices(g, m), needed = (1u << p->size) - 1;
+    bool from_end = p->size > p->slices;
 
     for (int i = 0; i < p->starts.count; i++) {
-        int start = (int)p->starts.items[i];
+        int start = (int)p->starts.items[from_end ? p->starts.count - 1 - i : i];
 
         if ((wanted < 0 || wanted == start) && !(taken & needed << start) &&
             start + p->size <= SLICES)

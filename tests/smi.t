@@ -82,8 +82,27 @@ put "$mnt/control/clock" pause
 said=$(shows)
 is "$(not_wide "$said")" '' 'a long name of a process does not make the table wider'
 is "$(shape <<<"$said" | grep -c PROCESS)" 2 'both processes are there'
-like "$said" "\| +1 +N/A +N/A +[0-9]+ +C   \.\.\.a{34} +5120MiB \|" 'of the long one the end, after three dots'
+like "$said" "\| +1 +N/A +N/A +[0-9]+ +C   \.\.\.a{29} {5} +5120MiB \|" 'of the long one the end, after three dots'
 like "$said" "\| +1 +N/A +N/A +[0-9]+ +C   short {32} +5120MiB \|" 'and the short one whole'
+odd=/opt/модель/$'\x01<\xff>'/очень-длинное-имя-программы
+output=$dir/odd background bash -c 'exec -a "$1" sleep 60' - "$odd"
+mkdir "$mnt/workloads/odd"
+put "$mnt/workloads/odd/pid" $started
+put "$mnt/workloads/odd/devices" 0
+put "$mnt/workloads/odd/memory" 1GiB
+wait_for grep -q "^$started " "$mnt/gpus/0/processes"
+wait_for eval "[[ \$(tr -d '\\0' </proc/$started/cmdline) == /opt* ]]"
+is "$(shows | "$PYTHON" -c '
+import sys
+lines = sys.stdin.buffer.read().decode().splitlines()
+print({len(line) for line in lines[1:] if line}, [line[43:80] for line in lines if "..." in line and " 1024MiB" in line])')" \
+    "{91} ['...>/очень-длинное-имя-программы     ']" 'the table stays as wide for letters of more than a byte'
+is "$(shows -q -x -i 0 | "$PYTHON" -c '
+import sys, xml.etree.ElementTree as tree
+print(tree.fromstring(sys.stdin.buffer.read()).find("gpu/processes/process_info/process_name").text)')" \
+    "${odd//[$'\x01\xff']/?}" 'and XML can be read, whatever bytes a program is called by'
+rmdir "$mnt/workloads/odd"
+stop_background
 like "$said" "\| N/A +$(metric 1 temperature_gpu_c)C +P$(metric 1 pstate) +$(($(metric 1 power_usage_mw) / 1000))W / +400W \| +10240MiB / +40960MiB \| +$(metric 1 utilization_gpu_percent)% +Default \|" \
     'the values are those of the files'
 is "$(shows -i 1 | grep -c 'NVIDIA A100')" 1 '-i shows one GPU'
@@ -104,6 +123,9 @@ output=$dir/loop background "$smi" -l 1
 wait_for eval '(($(grep -c Driver "$dir/loop") > 1))'
 ok $? '-l does so with the table'
 stop_background
+for command in '' -L '-q -i 0' '-l 1' '--query-gpu=index --format=csv -lms 20' 'dmon -c 2' 'pmon -c 1' 'topo -m' 'nvlink -s' 'mig -lgip'; do
+    bounded "$smi" $command >/dev/full; is $? 255 "what cannot be written is a failure: nvidia-smi $command"
+done
 
 # --- -q ------------------------------------------------------------------------------------------
 
@@ -124,7 +146,7 @@ MEMORY|FB Memory Usage,BAR1 Memory Usage,Conf Compute Protected Memory Usage
 UTILIZATION|Utilization,GPU Utilization Samples,Memory Utilization Samples,ENC Utilization Samples,DEC Utilization Samples
 ECC|ECC Mode,ECC Errors
 TEMPERATURE|Temperature
-POWER|GPU Power Readings,GPU Memory Power Readings,Module Power Readings,Power Samples
+POWER|GPU Power Readings,Power Samples,GPU Memory Power Readings,Module Power Readings,EDPp Multiplier
 CLOCK|Clocks,Applications Clocks,Default Applications Clocks,Deferred Clocks,Max Clocks,Max Customer Boost Clocks,SM Clock Samples,Memory Clock Samples,Clock Policy
 COMPUTE|Compute Mode
 PIDS|Processes
@@ -152,10 +174,12 @@ is "$(head -n 2 <<<"$said")" "# gpu    pwr  gtemp  mtemp     sm    mem    enc   
 is "$(sed 1,2d <<<"$said" | wc -l)" 2 'and as many lines as -c says'
 is "$(shows dmon -c 1 -s um -i 1 | sed -n 3p | tr -s ' ')" " 1 $(metric 1 utilization_gpu_percent) $(metric 1 utilization_memory_percent) 0 0 0 0 10240 $(($(metric 1 bar1_used_bytes) >> 20)) 0 " \
     'dmon -s chooses columns, with the values of the files'
+is "$(shows dmon -c 1 -s mcm -i 0 | head -n 1)" '# gpu     fb   bar1   ccpm   mclk   pclk ' 'in the order of its letters, each once'
 is "$(shows dmon -c 1 -s pucvmet -o DT -i 0 | head -n 2)" \
     "#Date        Time         gpu    pwr  gtemp  mtemp     sm    mem    enc    dec    jpg    ofa   mclk   pclk  pviol  tviol     fb   bar1   ccpm  sbecc  dbecc    pci  rxpci  txpci 
 #YYYYMMDD    HH:MM:SS     Idx      W      C      C      %      %      %      %      %      %    MHz    MHz      %   bool     MB     MB     MB   errs   errs   errs   MB/s   MB/s " 'all of them, with date and time'
-like "$(shows dmon -c 1 -o T -i 0 | tail -n 1)" '^ [0-9]{2}:[0-9]{2}:[0-9]{2}      0 ' 'or the time alone'
+is "$(shows dmon -c 1 -o T -s p -i 0 | head -n 1)" '#Time         gpu    pwr  gtemp  mtemp ' 'or the time alone'
+like "$(shows dmon -c 1 -o T -i 0 | tail -n 1)" '^ [0-9]{2}:[0-9]{2}:[0-9]{2}       0 ' 'below it'
 is "$(shows dmon -c 1 -s c -i 0 --format csv,noheader)" "0, $(metric 0 clock_memory_mhz), $(metric 0 clock_graphics_mhz)" 'or as CSV'
 shows dmon -s x >"$dir/said"; is $? 2 'dmon does not take a letter that means nothing'
 said=$(shows pmon -c 1 -s um)

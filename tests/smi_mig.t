@@ -66,7 +66,7 @@ GPU  0 Profile ID  0 Placement : {0}:8' -i 0 -lgipp
 
 # --- made and shown -------------------------------------------------------------------------------
 
-says 0 "$(created 1 3g.20gb 9 2; created 7 1g.5gb 19 0)" -i 0 -cgi 9,1g.5gb:6 -C
+says 0 "$(created 1 3g.20gb 9 2; created 7 1g.5gb 19 0)" -i 0 -cgi 9:0,1g.5gb:6 -C
 says 0 "$(created 3 2g.10gb 14)" -i 0 -cgi 'MIG 2g.10gb:4'
 says 0 '+---------------------------------------------------------+
 | GPU instances:                                          |
@@ -185,7 +185,33 @@ is "$?:$(tail -n 1 "$dir/said")" '0:All done.' 'and MIG mode goes off'
 mount_down
 
 mount_up --gpus 1 --model T4
-says 6 'No MIG-enabled devices found.' -lgip
+says 6 'No MIG-supported devices found.' -lgip
+says 6 'No MIG-enabled devices found.' -lgi
+is "$(shows -mig 1)" "Unable to enable MIG Mode for GPU 00000000:06:00.0: Not Supported
+Treating as warning and moving on.
+All done." 'a board without MIG'
+mount_down
+
+# --- as recorded on an H100 -----------------------------------------------------------------------
+
+mount_up --gpus 1 --model H100-80GB-HBM3
+bounded "$smi" -mig 1 >"$dir/said"
+bounded "$smi" mig -cgi 9,14,19,19 -C >"$dir/said"
+is "$?:$(shows mig -lgi | sed -nE 's/^\|   0  MIG ([^ ]+) .* ([0-9]:[0-9]) +\|$/\1 \2/p' | paste -sd,)" \
+    '0:1g.10gb 2:1,1g.10gb 3:1,2g.20gb 0:2,3g.40gb 4:4' '3g, 2g, 1g and 1g have room'
+said=$(shows)
+is "$(awk 'NR > 1 && length && length != 91' <<<"$said")" '' 'the table is as wide'
+is "$(grep -oE '[0-9]+MiB / [0-9]+MiB    \|           \|' <<<"$said" | sort -u)" '0MiB / 16383MiB    |           |
+0MiB / 32767MiB    |           |
+0MiB / 65535MiB    |           |' 'an instance has its part of the BAR1'
+is "$(sed -nE 's/^\|  0 +[0-9]+ +0 +[0-9]  \|.{34}\| *([0-9]+) +([^ ]+) \|.*/\1 \2/p' <<<"$said" | paste -sd,)" '60 0,32 0,16 0,16 0' 'and errors of its own'
+bounded "$smi" mig -dci >"$dir/said"
+bounded "$smi" mig -dgi >"$dir/said"
+bounded "$smi" mig -cgi 9:0,20:4,19:6 -C >"$dir/said"
+is "$(shows mig -lgi | sed -nE 's/^\|   0  MIG ([^ ]+) .*/\1/p' | paste -sd,)" '1g.10gb,3g.40gb,1g.10gb+me' '-lgi goes by the numbers of profiles'
+is "$(shows mig -lci | sed -nE 's/^\|   0 .*MIG ([^ ]+) .*/\1/p' | paste -sd,)" '1g.10gb,3g.40gb,1g.10gb' 'a compute instance is called without +me'
+is "$(shows -L | sed -nE 's/^  MIG ([^ ]+) .*/\1/p' | sort | paste -sd,)" '1g.10gb,1g.10gb,3g.40gb' 'in -L, too'
+is "$(shows mig -lgip | grep -oE '[0-7]/[0-9] ' | paste -sd,)" '1/7 ,0/1 ,0/4 ,0/3 ,0/2 ,0/1 ,0/1 ' 'and nothing but a small one has room'
 mount_down
 
 is "$mount_deaths" '' 'the daemon did not die on the way'

@@ -49,6 +49,15 @@ is "$(shows -i 0 --query-gpu=index,memory.total,power.limit --format=csv,nounits
 is "$(shows -i 0 --query-gpu=index,gpu_name --format=csv,noheader)" '0, NVIDIA A100-SXM4-40GB' 'noheader leaves the heads out'
 is "$(shows -i 0 --query-gpu=gpu_uuid,clocks.gr --format=csv | head -n 1)" 'uuid, clocks.current.graphics [MHz]' 'a column is headed by its first name'
 is "$(shows -i 0 --query-gpu="index, name" --format=csv,noheader)" '0, NVIDIA A100-SXM4-40GB' 'blanks after commas do not matter'
+is "$(shows -i 0 --query-gpu=index,memory.total "--format=csv, noheader , nounits")" '0, 40960' 'nor in the format'
+
+# --- what drivers no longer tell ------------------------------------------------------------------
+
+is "$(shows --query-gpu=power.draw.average --format=csv,noheader,nounits | sed 's/^[0-9.]*$/number/' | paste -sd,)" \
+    '[N/A],[N/A],number,[N/A],[N/A],number,number' 'the average of power is known of later boards'
+is "$(shows dmon -s u -c 1 -i 3,4 | sed 1,2d | awk '{ print $6, $7 }')" $'0 0\n- -' 'the JPEG and optical flow engines since Turing'
+is "$(shows -i 0 --query-gpu=display_mode,display_attached,power.management,clocks.applications.gr --format=csv,noheader)" \
+    "Enabled, Yes, Supported, $(metric 0 clock_sm_application_mhz) MHz" 'an older driver tells'
 
 # --- the other queries ----------------------------------------------------------------------------
 
@@ -75,5 +84,14 @@ $(shows --help-query-gpu | sh docs/smi-fields.sh)
 <!-- end -->" 'docs/nvidia-smi.md has the table of fields'
 
 mount_down
+
+printf 'driver: {version: 590.48.01}\ngpus: {model: H100-80GB-HBM3, count: 1}\n' >"$dir/node.yaml"
+mount_up --config "$dir/node.yaml"
+gone='[Requested functionality has been deprecated]'
+is "$(shows --query-gpu=display_mode,display_attached,power.management,clocks.applications.gr,clocks.default_applications.mem --format=csv,noheader)" \
+    "$gone, Yes, $gone, $gone, $gone" 'a newer one tells less'
+for change in '-ac 2619,1980' -rac; do says 0 $'The requested functionality has been deprecated.\nAll done.' $change; done
+mount_down
+
 is "$mount_deaths" '' 'the daemon did not die on the way'
 tap_done

@@ -98,6 +98,20 @@ for bad in '-pm 2' '-pl abc' '-pl -5' '-lgc 1200,600' '-lgc x' '-ac 1215' '-e ma
 done
 got=$(as 1000 "$smi" -i 1 -pm 0)
 is "$?:$got" "4:Unable to set persistence mode for GPU $bus: Insufficient Permissions$early" 'who may not write the file may not set it'
+while IFS='|' read -r change sentence; do
+    got=$(as 1000 "$smi" -i 1 $change)
+    is "$?:$got" "4:${sentence/BUS/$bus}$early" "who may not: $change"
+done <<'END'
+-pl 300|Failed to set power management limit for GPU BUS: Insufficient Permissions
+-lgc 600,1200|The current user does not have permission to change clocks for GPU BUS.
+-rgc|The current user does not have permission to change clocks for GPU BUS.
+-lmc 1215|The current user does not have permission to change clocks for GPU BUS.
+-rmc|The current user does not have permission to change clocks for GPU BUS.
+-ac 1215,1305|The current user does not have permission to change clocks for GPU BUS.
+-rac|The current user does not have permission to change clocks for GPU BUS.
+-mig 0|Unable to disable MIG Mode for GPU BUS: Insufficient Permissions
+-c 0|Unable to set compute mode for GPU BUS: Insufficient Permissions
+END
 
 # --- arguments -----------------------------------------------------------------------------------
 
@@ -109,6 +123,7 @@ for bad in --bogus bogus '-q -d BOGUS' '--query-gpu=index' '--query-gpu=index --
     got=$(bounded "$smi" $bad 2>&1)
     is "$?:$([[ $got ]] && echo sentence)" 2:sentence "says what is wrong: $bad"
 done
+says 2 "Option -i needs a value. Please run 'nvidia-smi -h' for help." -L -i ''
 bounded "$smi" -f /nonexistent/file >"$dir/said"; is $? 2 'a file that cannot be written'
 invalid="Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
 says 2 "$invalid

@@ -550,6 +550,9 @@ static void report(FILE *file, const struct change_kind *kind, struct gpu *gpu, 
         else if (kind->apply != set_power_limit) /* the newer sentence comes without it */
             fputs(warning_only, file);
         return;
+    case NVML_ERROR_DEPRECATED:
+        fprintf(file, "%s.\n", api_error(result));
+        return;
     case NVML_ERROR_IN_USE:
         if (is_reset) {
             fprintf(file, "%s  GPU %s: %s\n",

@@ -12,20 +12,31 @@
 
 /* --- profiles ----------------------------------------------------------------------------------- */
 
-unsigned int instance_profiles(struct gpu *gpu, profile_t *profiles)
+/* In the order in which the library numbers them. */
+static unsigned int numbered_profiles(struct gpu *gpu, profile_t *profiles)
 {
     unsigned int count = 0;
 
     for (unsigned int number = 0; number < PROFILES_MAX; number++) {
-        profile_t one = { .version = VERSION_OF(one, 2) };
-        unsigned int at = count;
+        profiles[count] = (profile_t){ .version = VERSION_OF(profiles[count], 2) };
+        if (ASK(DeviceGetGpuInstanceProfileInfoV, gpu->device, number, &profiles[count]) ==
+            NVML_SUCCESS)
+            count++;
+    }
+    return count;
+}
 
-        if (ASK(DeviceGetGpuInstanceProfileInfoV, gpu->device, number, &one) != NVML_SUCCESS)
-            continue;
+unsigned int instance_profiles(struct gpu *gpu, profile_t *profiles)
+{
+    unsigned int count = numbered_profiles(gpu, profiles);
+
+    for (unsigned int i = 1; i < count; i++) {
+        profile_t one = profiles[i];
+        unsigned int at = i;
+
         for (; at > 0 && profiles[at - 1].sliceCount > one.sliceCount; at--)
             profiles[at] = profiles[at - 1];
         profiles[at] = one;
-        count++;
     }
     return count;
 }
@@ -95,7 +106,7 @@ int instances_find(struct gpus *gpus, const char *list, struct instances *found)
         return exit_status(NVML_ERROR_MEMORY);
     for (unsigned int i = 0; i < gpus->count; i++) {
         profile_t profiles[PROFILES_MAX];
-        unsigned int count = instance_profiles(&gpus->items[i], profiles);
+        unsigned int count = numbered_profiles(&gpus->items[i], profiles);
 
         for (unsigned int p = 0; p < count; p++)
             add_instances(found, &gpus->items[i], &profiles[p], list);

@@ -160,9 +160,10 @@ static nvmlReturn_t create_computes(const struct instance *one, const struct req
 
 /* --- commands: GPU instances -------------------------------------------------------------------- */
 
-static int no_mig(void)
+/* GPUs that are "enabled", or the boards that are "supported". */
+static int no_mig(const char *which)
 {
-    puts("No MIG-enabled devices found.");
+    printf("No MIG-%s devices found.\n", which);
     return exit_status(NVML_ERROR_NOT_FOUND);
 }
 
@@ -199,7 +200,7 @@ static int list_profiles(struct gpus *gpus, const struct request *request)
         for (unsigned int p = 0; p < count; p++)
             show_profile(&gpus->items[i], &profiles[p]);
     }
-    return any ? 0 : no_mig();
+    return any ? 0 : no_mig("supported");
 }
 
 static void show_placements(struct gpu *gpu, const profile_t *p)
@@ -228,7 +229,7 @@ static int list_placements(struct gpus *gpus, const struct request *request)
         for (unsigned int p = 0; p < count; p++)
             show_placements(&gpus->items[i], &profiles[p]);
     }
-    return any ? 0 : no_mig();
+    return any ? 0 : no_mig("supported");
 }
 
 /* At the place that begins at `start`; NULL: anywhere. */
@@ -487,7 +488,7 @@ static int run(mig_command *command, const struct request *request)
         if (!needs_mode(command) || gpu_is_mig(&gpus.items[i]))
             gpus.items[kept++] = gpus.items[i];
     gpus.count = kept;
-    status = kept ? command(&gpus, request) : no_mig();
+    status = kept ? command(&gpus, request) : no_mig("enabled");
     gpus_close(&gpus);
     return status;
 }

@@ -177,27 +177,35 @@ static void print_gpu(FILE *file, struct gpu *gpu)
 
 /* --- MIG devices -------------------------------------------------------------------------------- */
 
+/* Sizes are below each other; one that is too long for that takes of the blanks behind it. */
+static void put_usage(FILE *file, nvmlReturn_t result, unsigned long long used_bytes,
+                      unsigned long long total_bytes)
+{
+    enum { BLANKS_END = 12 };
+    char used[CELL], total[CELL];
+    int length;
+
+    snprintf(used, sizeof(used), "%lluMiB", used_bytes >> 20);
+    snprintf(total, sizeof(total), "%lluMiB", total_bytes >> 20);
+    fprintf(file, "%19s / ", result == NVML_SUCCESS ? used : missing(result));
+    length = fprintf(file, "%8s", result == NVML_SUCCESS ? total : missing(result));
+    fprintf(file, "%*s", length < BLANKS_END ? BLANKS_END - length : 0, "");
+}
+
 static void print_mig(FILE *file, const struct gpu *gpu, const struct mig_device *mig)
 {
-    char used[CELL], total[CELL], errors[CELL];
+    char errors[CELL];
     const nvmlDeviceAttributes_t *has = &mig->has;
 
-    snprintf(used, sizeof(used), "%lluMiB", mig->memory.used >> 20);
-    snprintf(total, sizeof(total), "%lluMiB", mig->memory.total >> 20);
     snprintf(errors, sizeof(errors), "%llu", mig->sram_errors);
-    fprintf(file, "| %2u  %3u %3u %3u  |%19s / %8s    |%3u %6s |%3u %3u  %3u  %3u  %3u |\n",
-            gpu->index, mig->gi, mig->ci, mig->index,
-            mig->memory_result == NVML_SUCCESS ? used : missing(mig->memory_result),
-            mig->memory_result == NVML_SUCCESS ? total : missing(mig->memory_result),
-            has->multiprocessorCount,
+    fprintf(file, "| %2u  %3u %3u %3u  |", gpu->index, mig->gi, mig->ci, mig->index);
+    put_usage(file, mig->memory_result, mig->memory.used, mig->memory.total);
+    fprintf(file, "|%3u %6s |%3u %3u  %3u  %3u  %3u |\n|%18s|", has->multiprocessorCount,
             mig->errors_result == NVML_SUCCESS ? errors : missing(mig->errors_result),
             has->sharedCopyEngineCount, has->sharedEncoderCount, has->sharedDecoderCount,
-            has->sharedOfaCount, has->sharedJpegCount);
-    snprintf(used, sizeof(used), "%lluMiB", mig->bar1.bar1Used >> 20);
-    snprintf(total, sizeof(total), "%lluMiB", mig->bar1.bar1Total >> 20);
-    fprintf(file, "|%18s|%19s / %8s    |%11s|%23s|\n" MIG_BAR, "",
-            mig->bar1_result == NVML_SUCCESS ? used : missing(mig->bar1_result),
-            mig->bar1_result == NVML_SUCCESS ? total : missing(mig->bar1_result), "", "");
+            has->sharedOfaCount, has->sharedJpegCount, "");
+    put_usage(file, mig->bar1_result, mig->bar1.bar1Used, mig->bar1.bar1Total);
+    fprintf(file, "|%11s|%23s|\n" MIG_BAR, "", "");
 }
 
 static bool any_mig(struct gpus *gpus)

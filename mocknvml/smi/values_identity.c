@@ -201,7 +201,7 @@ nvmlReturn_t get_bridge(struct gpu *gpu, int firmware, char *text)
 
 /* --- switches ----------------------------------------------------------------------------------- */
 
-/* Whether a screen is attached, which the display mode is another name for. */
+/* Whether a screen could be attached, which the display mode was another name for. */
 static nvmlReturn_t ask_display(struct gpu *gpu, nvmlEnableState_t *state)
 {
     nvmlReturn_t result = ONCE(gpu, display,
@@ -280,6 +280,8 @@ nvmlReturn_t get_display_attached(struct gpu *gpu, int unused, char *text)
     nvmlReturn_t result = ask_display(gpu, &state);
 
     (void)unused;
+    if (result == NVML_ERROR_DEPRECATED)
+        return say(NVML_SUCCESS, text, "Yes"); /* what newer drivers say of every board */
     return say_yes(result, text, state);
 }
 

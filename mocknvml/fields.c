@@ -75,10 +75,6 @@ static const struct field fields[] = {
     { 82, METRIC_TEMPERATURE_MEMORY, U32 },
     { 83, METRIC_ENERGY_TOTAL, U64 },
     { 94, METRIC_PCIE_REPLAY_TOTAL, U32 },
-    { 142, METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL, U32 },
-    { 143, METRIC_REMAPPED_ROWS_UNCORRECTABLE_TOTAL, U32 },
-    { 144, METRIC_REMAPPED_ROWS_PENDING, U32 },
-    { 145, METRIC_REMAPPED_ROWS_FAILURE, U32 },
     { 185, METRIC_POWER_USAGE, U32 },
     { 186, METRIC_POWER_USAGE_INSTANT, U32 },
     { 187, METRIC_POWER_LIMIT_MIN, U32 },
@@ -193,6 +189,8 @@ static nvmlReturn_t margin_field(struct asking *a, nvmlFieldValue_t *field)
     int64_t margin, max, limit;
 
     if (sample_value(sample, METRIC_TEMPERATURE_MARGIN, &margin) < 0)
+        return NVML_ERROR_NOT_SUPPORTED;
+    if (field->fieldId == 195 && sample_value(sample, METRIC_TEMPERATURE_MEMORY, &limit) < 0)
         return NVML_ERROR_NOT_SUPPORTED;
     if (field->fieldId == 196 || field->fieldId == 195) {
         set_value(field, NVML_VALUE_TYPE_SIGNED_INT, 0);
@@ -415,6 +413,27 @@ static nvmlReturn_t mig_field(struct asking *a, nvmlFieldValue_t *field)
     return result == NVML_SUCCESS ? give(field, field->fieldId == 199 || major >= 9) : result;
 }
 
+/* 274: how far beyond its power the peak current may go, in percent, since Hopper. */
+static nvmlReturn_t peak_field(struct asking *a, nvmlFieldValue_t *field)
+{
+    int major, minor;
+    nvmlReturn_t result = nvmlDeviceGetCudaComputeCapability(a->device, &major, &minor);
+
+    if (result == NVML_SUCCESS && major < 9)
+        result = NVML_ERROR_NOT_SUPPORTED;
+    return result == NVML_SUCCESS ? give(field, 100) : result;
+}
+
+/* Rows are not told of while instances use them. */
+static nvmlReturn_t rows_field(struct asking *a, nvmlFieldValue_t *field)
+{
+    unsigned int values[4];
+    nvmlReturn_t result = nvmlDeviceGetRemappedRows(a->device, &values[0], &values[1], &values[2],
+                                                    &values[3]);
+
+    return result == NVML_SUCCESS ? give(field, values[field->fieldId - 142]) : result;
+}
+
 static const struct {
     unsigned int first, last;
     nvmlReturn_t (*answer)(struct asking *a, nvmlFieldValue_t *field);
@@ -422,7 +441,7 @@ static const struct {
     { 91, 91, fact_field },         { 92, 93, pending_field },  { 147, 147, switch_field },
     { 167, 167, link_power_field }, { 170, 170, fact_field },   { 171, 172, c2c_field },
     { 184, 184, mig_field },        { 193, 196, margin_field }, { 199, 199, mig_field },
-    { 226, 227, reset_field },
+    { 226, 227, reset_field },      { 142, 145, rows_field },   { 274, 274, peak_field },
 };
 
 static nvmlReturn_t read_field(struct asking *a, nvmlFieldValue_t *field)

@@ -205,8 +205,12 @@ is "$(grep -oE '[0-9]+MiB / [0-9]+MiB    \|           \|' <<<"$said" | sort -u)"
 0MiB / 32767MiB    |           |
 0MiB / 65535MiB    |           |' 'an instance has its part of the BAR1'
 is "$(sed -nE 's/^\|  0 +[0-9]+ +0 +[0-9]  \|.{34}\| *([0-9]+) +([^ ]+) \|.*/\1 \2/p' <<<"$said" | paste -sd,)" '60 0,32 0,16 0,16 0' 'and errors of its own'
+is "$(shows -q -d ROW_REMAPPER | sed -n '/^GPU/,$p' | sed 1d)" '    Remapped Rows                                      : N/A' 'rows are not told of'
+is "$(shows --query-gpu=remapped_rows.correctable,remapped_rows.pending,remapped_rows.histogram.max --format=csv,noheader)" \
+    "[N/A], [N/A], $(metric 0 remap_banks_max_count)" 'but for the spare ones'
 bounded "$smi" mig -dci >"$dir/said"
 bounded "$smi" mig -dgi >"$dir/said"
+is "$(shows --query-gpu=remapped_rows.correctable,remapped_rows.pending --format=csv,noheader)" '0, No' 'until nobody has the memory'
 bounded "$smi" mig -cgi 9:0,20:4,19:6 -C >"$dir/said"
 is "$(shows mig -lgi | sed -nE 's/^\|   0  MIG ([^ ]+) .*/\1/p' | paste -sd,)" '1g.10gb,3g.40gb,1g.10gb+me' '-lgi goes by the numbers of profiles'
 is "$(shows mig -lci | sed -nE 's/^\|   0 .*MIG ([^ ]+) .*/\1/p' | paste -sd,)" '1g.10gb,3g.40gb,1g.10gb' 'a compute instance is called without +me'

@@ -36,8 +36,12 @@ put "$mnt/control/clock" 'step 60s'
 is "$(bounded "$PYTHON" tests/smi/fields.py "$mnt" "$smi" 2>"$dir/compared")" '' 'every field of --query-gpu says what the files say'
 diag "$(cat "$dir/compared")"
 is "$(shows -i 1 --query-gpu=temperature.gpu --format=csv,noheader)" '[Unknown Error]' 'a sensor that fails is an unknown error'
-is "$(shows -i 3 --query-gpu=fan.speed,temperature.memory,mig.mode.current --format=csv,noheader)" '[N/A], [N/A], [N/A]' \
-    'what a GPU has not is not available'
+is "$(shows -i 3 --query-gpu=fan.speed,temperature.memory,mig.mode.current --format=csv,noheader)" '[N/A], N/A, [N/A]' \
+    'what a GPU has not is not available, in brackets except for the heat of memory'
+is "$(shows -i 3 --query-gpu=fabric.state,fabric.cliqueId,fabric.health.summary --format=csv,noheader)" 'N/A, N/A, N/A' 'and the fabric'
+is "$(shows -q -i 3 | grep -E 'Memory (Current|Max Operating)' | sed 's/.*: //' | sort -u)" 'N/A' 'as in -q'
+is "$(shows -q -i 5 | grep -E 'Unrepairable|Memory Max Operating|EDPp' | sed 's/.*: //' | sort -u)" 'N/A' 'boards without stacked memory know less of it'
+is "$(shows -q -i 2 | grep -E 'Unrepairable|Memory Max Operating|EDPp' | sed 's/.*: //' | paste -sd,)" 'No,0 C,100.00%' 'than those that have it'
 is "$(shows -i 1 -q -d TEMPERATURE | grep 'GPU Current')" '        GPU Current Temp                               : Unknown Error' 'in -q the same without brackets'
 like "$(shows -i 1)" '\| N/A  ERR!    P0' 'in the table there is an error'
 

@@ -223,6 +223,7 @@ getter get_bridge, get_throughput, get_atomics, get_pstate, get_reason, get_reas
     get_encoder, get_capture, get_clock, get_compute_mode;
 getter get_field, get_yes_field, get_milliwatts, get_sram, get_sram_errors, get_errors_total,
     get_bank, get_repair, get_unrepairable, get_remapped, get_retired_pending, get_temperature,
-    get_threshold, get_margin, get_power_draw, get_power_management, get_fabric, get_edpp;
+    get_memory_temperature, get_threshold, get_margin, get_power_draw, get_power_management,
+    get_fabric, get_edpp;
 
 #endif

@@ -137,8 +137,6 @@ nvmlReturn_t get_remapped(struct gpu *gpu, int unused, char *text)
     nvmlReturn_t result = gpu_field(gpu, FIELD_REMAPPED_SBE, &rows);
 
     (void)unused;
-    if (result == NVML_ERROR_NOT_SUPPORTED && gpu_is_mig(gpu))
-        result = NVML_SUCCESS;
     return say(result, text, "%s", "");
 }
 
@@ -190,6 +188,15 @@ nvmlReturn_t get_margin(struct gpu *gpu, int unused, char *text)
 
     (void)unused;
     return say(result, text, "%d", gpu->answers.margin.value);
+}
+
+/* The only one that is not available without brackets in CSV, besides what the fabric tells. */
+nvmlReturn_t get_memory_temperature(struct gpu *gpu, int unused, char *text)
+{
+    nvmlReturn_t result = get_field(gpu, FIELD_MEMORY_TEMPERATURE, text);
+
+    (void)unused;
+    return result == NVML_ERROR_NOT_SUPPORTED ? say(NVML_SUCCESS, text, "N/A") : result;
 }
 
 /* --- power -------------------------------------------------------------------------------------- */
@@ -272,6 +279,8 @@ nvmlReturn_t get_fabric(struct gpu *gpu, int which, char *text)
     const nvmlGpuFabricInfo_v3_t *f = &gpu->answers.fabric.value;
     nvmlReturn_t result = ONCE(gpu, fabric, ask_fabric(gpu));
 
+    if (result == NVML_ERROR_NOT_SUPPORTED)
+        return say(NVML_SUCCESS, text, "N/A"); /* in CSV it has no brackets */
     switch ((enum fabric_value)which) {
     case FABRIC_STATE:
         return SAY_WORD(result, text, states, f->state);

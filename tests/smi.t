@@ -202,6 +202,8 @@ is "$(shows nvlink -c -i 0 -l 1 | sed -n 2p)" $'\t Link 1, P2P is supported: tru
 put "$mnt/control/clock" resume
 put "$mnt/gpus/0/control/fault" 'nvlink 3 down'
 is "$(shows nvlink -s -i 0 -l 3 | sed 1d)" $'\t Link 3: <inactive>' 'a link that is down is inactive'
+for ((link = 0; link < 12; link++)); do put "$mnt/gpus/1/control/fault" "nvlink $link down"; done
+is "$(shows nvlink -s -i 1 | sed 1d)" 'NVML: Unable to retrieve Nvlink information as all links are inActive' 'when all are down, it says so'
 
 # --- MIG -----------------------------------------------------------------------------------------
 
@@ -214,6 +216,12 @@ is "$(sed -n '/MIG devices/,/^$/p' <<<"$said" | grep -cE '^\|  0 +[0-9]+ +0 +[0-
 is "$(shows -L | sed -n '2,3s/UUID: MIG-[0-9a-f-]*/UUID/p')" $'  MIG 3g.20gb     Device  0: (UUID)\n  MIG 1g.5gb      Device  1: (UUID)' '-L lists them below their GPU'
 is "$(shows -q -i 0 | grep -c '^    MIG Device$')" 2 '-q tells of them'
 is "$(shows -q -x -i 0 | grep -c '<mig_device>')" 2 'and so does the XML'
+mkdir "$mnt/workloads/part"
+put "$mnt/workloads/part/devices" "$(shows -L | sed -n '3s/.*UUID: \(MIG[^)]*\).*/\1/p')"
+put "$mnt/workloads/part/memory" 1GiB
+wait_for grep -q part "$mnt/gpus/0/processes"
+like "$(shows)" '\|    0    [0-9]    0          4[0-9]{6}      C   part {33} +1024MiB \|' 'a process has the numbers of its instances below their heads'
+rmdir "$mnt/workloads/part"
 is "$(shows nvlink -s -i 0 | tail -n 1)" 'Nvlink queries are not supported for Devices in MIG mode' 'it has no NVLinks to show'
 mount_down
 
@@ -258,9 +266,11 @@ declare -A differs=(
 +gpu/fabric/health/summary                ${same_reason}580 brought it
 +gpu/fabric/health/incorrect_configuration ${same_reason}580 brought it"
 )
+declare -A links=([T4]='Device does not have or support Nvlink' [A100-SXM4-40GB]='Link 0: 25 GB/s' [H100-80GB-HBM3]='Link 0: 26.562 GB/s')
 for model in T4 A100-SXM4-40GB H100-80GB-HBM3; do
     list=${model%%-*}
     mount_up --gpus 1 --model "$model"
+    is "$(shows nvlink -s | sed -n '2s/^\t //;2p')" "${links[$model]}" "nvlink -s of $model"
     shows -q -x >"$dir/xml"
     "$PYTHON" "$dir/elements.py" <"$dir/xml" >"$dir/ours" || bail 'the XML cannot be read'
     is "$(diff <(grep -v '^#' "tests/smi/${list,,}.elements") "$dir/ours" | sed -nE 's/^< /-/p; s/^> /+/p')" \

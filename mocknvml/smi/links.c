@@ -9,14 +9,14 @@
 #include "mocknvml/smi/arguments.h"
 #include "mocknvml/smi/smi.h"
 
-enum { FIELD_LINK_SPEED = 164, FIELD_LINK_VERSION = 166, FIELD_SPEED_COMMON = 90 };
+enum { FIELD_LINK_SPEED = 164, FIELD_SPEED_COMMON = 90 };
 
 /* --- one link ----------------------------------------------------------------------------------- */
 
 /* Links before the fourth generation, which the library counts as 6, are told in whole GB/s. */
 static void show_status(struct gpu *gpu, unsigned int link, bool active)
 {
-    unsigned long long mbps = 0, version = 0;
+    unsigned long long mbps = 0;
     nvmlReturn_t result;
 
     if (!active) {
@@ -26,13 +26,10 @@ static void show_status(struct gpu *gpu, unsigned int link, bool active)
     result = gpu_scoped_field(gpu, FIELD_LINK_SPEED, link, &mbps);
     if (result != NVML_SUCCESS)
         result = gpu_scoped_field(gpu, FIELD_SPEED_COMMON, 0, &mbps);
-    gpu_scoped_field(gpu, FIELD_LINK_VERSION, link, &version);
     if (result != NVML_SUCCESS)
         printf("\t Link %u: %s\n", link, api_error(result));
-    else if (version < 6)
-        printf("\t Link %u: %llu GB/s\n", link, mbps / 1000);
     else
-        printf("\t Link %u: %llu.%03llu GB/s\n", link, mbps / 1000, mbps % 1000);
+        printf("\t Link %u: %g GB/s\n", link, (double)mbps / 1000);
 }
 
 static void show_capabilities(struct gpu *gpu, unsigned int link, bool active)
@@ -157,6 +154,21 @@ static void reset_errors(struct gpu *gpu, unsigned int link, bool active)
 
 typedef void link_shower(struct gpu *gpu, unsigned int link, bool active);
 
+/* Whether one of its links is up; says so when none is, or when there is none. */
+static bool has_links(struct gpu *gpu)
+{
+    nvmlEnableState_t active = NVML_FEATURE_DISABLED;
+    bool any = false;
+
+    for (unsigned int link = 0; link < NVML_NVLINK_MAX_LINKS && !active; link++)
+        any |= ASK(DeviceGetNvLinkState, gpu->device, link, &active) == NVML_SUCCESS;
+    if (!any)
+        puts("Device does not have or support Nvlink");
+    else if (!active)
+        puts("NVML: Unable to retrieve Nvlink information as all links are inActive");
+    return active;
+}
+
 static void show_gpu(struct gpu *gpu, long only, link_shower *show)
 {
     gpu_title(gpu);
@@ -164,6 +176,8 @@ static void show_gpu(struct gpu *gpu, long only, link_shower *show)
         puts("Nvlink queries are not supported for Devices in MIG mode");
         return;
     }
+    if (!has_links(gpu))
+        return;
     for (unsigned int link = 0; link < NVML_NVLINK_MAX_LINKS; link++) {
         nvmlEnableState_t active = NVML_FEATURE_DISABLED;
 

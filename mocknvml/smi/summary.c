@@ -264,7 +264,7 @@ static void print_id(char *text, unsigned int id)
     if (id == ~0u)
         snprintf(text, CELL, "N/A");
     else
-        snprintf(text, CELL, "%u", id);
+        snprintf(text, CELL, "%2u ", id);
 }
 
 static void print_process(FILE *file, const struct gpu *gpu, const struct process *process)

@@ -145,6 +145,8 @@ done
 
 output=$dir/loop background "$smi" --query-gpu=index,temperature.gpu --format=csv,noheader -lms 50
 wait_for grep -q '^2' "$dir/loop"
+output=$dir/tables background "$smi" -lms 50
+wait_for grep -q Processes "$dir/tables"
 put "$mnt/gpus/2/control/fault" fallen_off_bus
 lost="Unable to determine the device handle for GPU2: $(sed 's/^0000//' "$mnt/gpus/2/identity/bus_id"): GPU is lost.  Reboot the system to recover this GPU"
 says 15 "$lost" -q -i 2
@@ -160,6 +162,9 @@ print(*[gpu.find("minor_number").text for gpu in tree.parse(sys.stdin).getroot()
 is "$(bounded "$smi" -L | sed 1d | cut -d: -f1 | cut -d' ' -f2)" "$others" 'and the list'
 wait_for grep -q 'GPU is lost' "$dir/loop"
 is "$(grep -m 1 'GPU is lost' "$dir/loop")" '[GPU is lost], [GPU is lost]' 'one that gets lost while it is shown is told so'
+wait_for grep -q 'ERR!' "$dir/tables"
+like "$(grep -m 1 'ERR!' "$dir/tables")" '^\|   2  ERR! {26}ERR! \|   00000000:28:00\.0ERR! \| {17}ERR! \|$' 'and in the table, with its bus id'
+is "$(grep '^|.*ERR!.*|$' "$dir/tables" | awk 'length != 91')" '' 'which stays as wide'
 stop_background
 bounded "$smi" -i 0,1 >"$dir/said"; is $? 0 'the others are shown when they are asked for'
 for i in $others; do put "$mnt/gpus/$i/control/fault" fallen_off_bus; done

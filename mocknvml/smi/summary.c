@@ -148,14 +148,13 @@ static void compute_cell(char *text, struct gpu *gpu)
 
 static void print_gpu(FILE *file, struct gpu *gpu)
 {
-    char name[TEXT_BYTES] = "ERR!", persistence[CELL], bus_id[CELL], display[CELL], ecc[CELL];
+    char name[TEXT_BYTES] = "ERR!", persistence[CELL], display[CELL], ecc[CELL];
     char fan[CELL], temperature[CELL], pstate[CELL], power[CELL], limit[CELL];
     char used[CELL], total[CELL], busy[CELL], compute[CELL], mig[CELL];
 
     get_text(gpu, TEXT_OF(DeviceGetName), name);
     cut_end(name);
     on_off(persistence, gpu, STATE_PERSISTENCE);
-    cell(bus_id, gpu, get_pci, PCI_BUS_ID, "");
     on_off(display, gpu, STATE_DISPLAY_ACTIVE);
     ecc_cell(ecc, gpu);
     cell(fan, gpu, get_uint, UINT_OF(DeviceGetFanSpeed), "%");
@@ -168,8 +167,8 @@ static void print_gpu(FILE *file, struct gpu *gpu)
     cell(busy, gpu, get_engine, ENGINE_GPU, "%");
     compute_cell(compute, gpu);
     cell(mig, gpu, get_state, STATE_MIG, "");
-    fprintf(file, "| %3u  %-27s    %-3s |   %16s %3s | %20s |\n", gpu->index, name, persistence,
-            bus_id, display, ecc);
+    fprintf(file, "| %3u  %-27s%*s%-3s |   %16s%4s | %20s |\n", gpu->index, name,
+            strlen(persistence) > 3 ? 3 : 4, "", persistence, gpu->bus_id, display, ecc);
     fprintf(file, "|%4s%6s%6s%16s /%6s |%11s /%10s |%8s%13s |\n", fan, temperature, pstate, power,
             limit, used, total, busy, compute);
     fprintf(file, "|%41s|%24s|%21s |\n" GPU_BAR, "", "", mig);

@@ -41,6 +41,7 @@ says 0 "All done." -i 1 -rgc
 unlocked=$(cat "$mnt/gpus/0/control/clock_lock")
 is "$(control clock_lock)" "$unlocked" 'and no longer'
 says 0 "GPU clocks set to \"(gpuClkMin 900, gpuClkMax 900)\" for GPU $bus$done" -i 1 --lock-gpu-clocks=900
+says 0 "GPU clocks set to \"(gpuClkMin tdp, gpuClkMax unlimited)\" for GPU $bus$done" -i 1 -lgc tdp,UNLIMITED
 says 0 "Memory clocks set to \"(memClkMin 1215, memClkMax 1215)\" for GPU $bus$done" -i 1 -lmc 1215
 is "$(control memory_clock_lock)" '1215 1215' 'the memory clock is locked'
 says 0 "All done." -i 1 -rmc
@@ -78,6 +79,8 @@ is "$(cat "$mnt"/gpus/*/control/power_limit_mw | sort -u)" 200000 'without -i it
 # --- refusals: nothing is changed ----------------------------------------------------------------
 
 says 2 "Provided power limit 9999.00 W is not a valid power limit which should be between 100.00 W and 400.00 W for GPU $bus$early" -i 1 -pl 9999
+says 2 "Provided power limit 0.00 W is not a valid power limit which should be between 100.00 W and 400.00 W for GPU $bus$early" -i 1 -pl 0
+says 2 "Provided power limit 99999999999.00 W is not a valid power limit which should be between 100.00 W and 400.00 W for GPU $bus$early" -i 1 -pl 99999999999
 is "$(control power_limit_mw)" 200000 'a limit that is too high is not set'
 clocks=$(cat "$mnt/gpus/1/metrics/clock_sm_application_mhz")
 says 0 "Specified clock combination \"(MEM 1, SM 2)\" is not supported for GPU $bus. Run 'nvidia-smi -q -d SUPPORTED_CLOCKS' to see list of supported clock combinations
@@ -93,7 +96,7 @@ says 0 "Setting GPU target temperature is not supported for GPU $bus.
 Treating as warning and moving on.$done" -i 1 -gtt 80
 bounded "$smi" -i 1 -pm 0 -c 9 >"$dir/said"; is $? 2 'one bad argument'
 is "$(control persistence_mode)" 1 'and nothing of the others is done'
-for bad in '-pm 2' '-pl abc' '-pl -5' '-lgc 1200,600' '-lgc x' '-ac 1215' '-e maybe' '-p 3' '-c' '-mig' '-gtt hot' '--auto-boost-default=2' '--auto-boost-permission=no'; do
+for bad in '-pm 2' '-pl abc' '-pl -5' '-lgc 1200,600' '-lgc x' '-ac 1215' '-ac tdp,tdp' '-e maybe' '-p 3' '-c' '-mig' '-gtt hot' '--auto-boost-default=2' '--auto-boost-permission=no'; do
     bounded "$smi" -i 1 $bad >"$dir/said"; is $? 2 "refused: $bad"
 done
 got=$(as 1000 "$smi" -i 1 -pm 0)
@@ -111,6 +114,7 @@ done <<'END'
 -rac|The current user does not have permission to change clocks for GPU BUS.
 -mig 0|Unable to disable MIG Mode for GPU BUS: Insufficient Permissions
 -c 0|Unable to set compute mode for GPU BUS: Insufficient Permissions
+-r|Unable to reset GPU BUS: Insufficient Permissions
 END
 
 # --- arguments -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -78,12 +79,36 @@ static bool parse_operation_mode(const char *text, struct setting *setting)
     return PARSE_WORD(text, words, &setting->numbers[0]);
 }
 
+/* Limits that have a name, as drivers number them. */
+static const struct {
+    const char *name;
+    unsigned int number;
+} limits[] = { { "tdp", 0xffffff00u }, { "unlimited", 0xffffff01u } };
+
 static bool parse_mhz(const char *text, char **end, long *mhz)
 {
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        size_t length = strlen(limits[i].name);
+
+        if (!strncasecmp(text, limits[i].name, length)) {
+            *mhz = limits[i].number;
+            *end = (char *)text + length;
+            return true;
+        }
+    }
     if (*text < '0' || *text > '9')
         return false;
     *mhz = strtol(text, end, 10);
     return *mhz <= 1000000;
+}
+
+static const char *mhz_text(unsigned int mhz, char text[16])
+{
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        if (limits[i].number == mhz)
+            return limits[i].name;
+    snprintf(text, 16, "%u", mhz);
+    return text;
 }
 
 static bool parse_pair(const char *text, struct setting *setting)
@@ -92,6 +117,13 @@ static bool parse_pair(const char *text, struct setting *setting)
 
     return parse_mhz(text, &end, &setting->numbers[0]) && *end == ',' &&
            parse_mhz(end + 1, &end, &setting->numbers[1]) && *end == '\0';
+}
+
+/* Of memory and graphics; names mean nothing here. */
+static bool parse_clocks(const char *text, struct setting *setting)
+{
+    return parse_pair(text, setting) && setting->numbers[0] < limits[0].number &&
+           setting->numbers[1] < limits[0].number;
 }
 
 /* "1500" means "1500,1500". */
@@ -131,7 +163,7 @@ static bool parse_watts(const char *text, struct setting *setting)
     if ((*text < '0' || *text > '9') && *text != '.')
         return false;
     setting->watts = strtod(text, &end);
-    return *end == '\0' && setting->watts > 0 && setting->watts < 1e6;
+    return *end == '\0' && setting->watts >= 0; /* whether it is too much is the GPU's to say */
 }
 
 /* --- changes ------------------------------------------------------------------------------------ */
@@ -222,10 +254,11 @@ static nvmlReturn_t lock_gpu_clocks(FILE *file, struct gpu *gpu, const struct se
 {
     unsigned int low = (unsigned int)setting->numbers[0], high = (unsigned int)setting->numbers[1];
     nvmlReturn_t result = ASK(DeviceSetGpuLockedClocks, gpu->device, low, high);
+    char texts[2][16];
 
     if (result == NVML_SUCCESS)
-        fprintf(file, "GPU clocks set to \"(gpuClkMin %u, gpuClkMax %u)\" for GPU %s\n", low, high,
-                gpu->bus_id);
+        fprintf(file, "GPU clocks set to \"(gpuClkMin %s, gpuClkMax %s)\" for GPU %s\n",
+                mhz_text(low, texts[0]), mhz_text(high, texts[1]), gpu->bus_id);
     return result;
 }
 
@@ -240,10 +273,11 @@ static nvmlReturn_t lock_memory_clocks(FILE *file, struct gpu *gpu, const struct
 {
     unsigned int low = (unsigned int)setting->numbers[0], high = (unsigned int)setting->numbers[1];
     nvmlReturn_t result = ASK(DeviceSetMemoryLockedClocks, gpu->device, low, high);
+    char texts[2][16];
 
     if (result == NVML_SUCCESS)
-        fprintf(file, "Memory clocks set to \"(memClkMin %u, memClkMax %u)\" for GPU %s\n", low,
-                high, gpu->bus_id);
+        fprintf(file, "Memory clocks set to \"(memClkMin %s, memClkMax %s)\" for GPU %s\n",
+                mhz_text(low, texts[0]), mhz_text(high, texts[1]), gpu->bus_id);
     return result;
 }
 
@@ -283,14 +317,15 @@ static nvmlReturn_t reset_applications_clocks(FILE *file, struct gpu *gpu,
 
 static nvmlReturn_t set_power_limit(FILE *file, struct gpu *gpu, const struct setting *setting)
 {
-    unsigned int mw = (unsigned int)(setting->watts * 1000 + 0.5), min = 0, max = 0, now = 0;
+    double asked = setting->watts * 1000 + 0.5;
+    unsigned int mw = asked < UINT_MAX ? (unsigned int)asked : UINT_MAX, min = 0, max = 0, now = 0;
     nvmlReturn_t result = ASK(DeviceGetPowerManagementLimitConstraints, gpu->device, &min, &max);
 
     if (result == NVML_SUCCESS && (mw < min || mw > max)) {
         fprintf(file,
                 "Provided power limit %.2f W is not a valid power limit which should be between "
                 "%.2f W and %.2f W for GPU %s\n",
-                mw / 1e3, min / 1e3, max / 1e3, gpu->bus_id);
+                setting->watts, min / 1e3, max / 1e3, gpu->bus_id);
         return NVML_ERROR_INVALID_ARGUMENT;
     }
     ASK(DeviceGetPowerManagementLimit, gpu->device, &now);
@@ -435,7 +470,7 @@ static const struct change_kind kinds[] = {
     { "-rmc", "--reset-memory-clocks", "locked memory clocks", NULL, NULL, reset_memory_clocks,
       CLOCKS("locked Memory clocks"), false,
       "No longer." },
-    { "-ac", "--applications-clocks", "applications clocks", parse_pair, "<memory,graphics> in MHz",
+    { "-ac", "--applications-clocks", "applications clocks", parse_clocks, "<memory,graphics> in MHz",
       set_applications_clocks, CLOCKS("applications clocks"), true,
       "The clocks of running programs" },
     { "-rac", "--reset-applications-clocks", "applications clocks", NULL, NULL, reset_applications_clocks,
@@ -462,7 +497,8 @@ static const struct change_kind kinds[] = {
     { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED or 1/ENABLED", set_mig,
       "" /* it says so itself */, NULL, true,
       "Divide the GPU" },
-    { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu, "Resetting GPU %s is not supported.\n", NULL, false,
+    { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu, "Resetting GPU %s is not supported.\n",
+      "Unable to reset GPU %s: Insufficient Permissions\n", false,
       "Reset the GPU." },
 };
 /* clang-format on */

@@ -75,6 +75,10 @@ static const struct field fields[] = {
     { 82, METRIC_TEMPERATURE_MEMORY, U32 },
     { 83, METRIC_ENERGY_TOTAL, U64 },
     { 94, METRIC_PCIE_REPLAY_TOTAL, U32 },
+    { 142, METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL, U32 },
+    { 143, METRIC_REMAPPED_ROWS_UNCORRECTABLE_TOTAL, U32 },
+    { 144, METRIC_REMAPPED_ROWS_PENDING, U32 },
+    { 145, METRIC_REMAPPED_ROWS_FAILURE, U32 },
     { 185, METRIC_POWER_USAGE, U32 },
     { 186, METRIC_POWER_USAGE_INSTANT, U32 },
     { 187, METRIC_POWER_LIMIT_MIN, U32 },
@@ -424,16 +428,6 @@ static nvmlReturn_t peak_field(struct asking *a, nvmlFieldValue_t *field)
     return result == NVML_SUCCESS ? give(field, 100) : result;
 }
 
-/* Rows are not told of while instances use them. */
-static nvmlReturn_t rows_field(struct asking *a, nvmlFieldValue_t *field)
-{
-    unsigned int values[4];
-    nvmlReturn_t result = nvmlDeviceGetRemappedRows(a->device, &values[0], &values[1], &values[2],
-                                                    &values[3]);
-
-    return result == NVML_SUCCESS ? give(field, values[field->fieldId - 142]) : result;
-}
-
 static const struct {
     unsigned int first, last;
     nvmlReturn_t (*answer)(struct asking *a, nvmlFieldValue_t *field);
@@ -441,7 +435,7 @@ static const struct {
     { 91, 91, fact_field },         { 92, 93, pending_field },  { 147, 147, switch_field },
     { 167, 167, link_power_field }, { 170, 170, fact_field },   { 171, 172, c2c_field },
     { 184, 184, mig_field },        { 193, 196, margin_field }, { 199, 199, mig_field },
-    { 226, 227, reset_field },      { 142, 145, rows_field },   { 274, 274, peak_field },
+    { 226, 227, reset_field },      { 274, 274, peak_field },
 };
 
 static nvmlReturn_t read_field(struct asking *a, nvmlFieldValue_t *field)

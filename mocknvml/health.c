@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "mocknvml/library.h"
-#include "mocknvml/mig.h"
 
 /* --- PCIe ------------------------------------------------------------------------------------ */
 
@@ -249,20 +248,6 @@ nvmlReturn_t nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t device, nvmlEna
 
 /* --- remapped rows --------------------------------------------------------------------------- */
 
-/* While there are MIG devices, nothing is told of rows but how many could still be replaced. */
-static nvmlReturn_t rows_check(nvmlDevice_t device)
-{
-    struct table t;
-    struct mig_instance i;
-    unsigned int mode = 0;
-
-    if (get_uint(device, METRIC_MIG_MODE, &mode) != NVML_SUCCESS || !mode)
-        return NVML_SUCCESS;
-    return mig_read_instances(device, &t) == NVML_SUCCESS && mig_next_instance(&t, &i)
-               ? NVML_ERROR_NOT_SUPPORTED
-               : NVML_SUCCESS;
-}
-
 nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *correctable,
                                        unsigned int *uncorrectable, unsigned int *pending,
                                        unsigned int *failure)
@@ -275,8 +260,6 @@ nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *correc
 
     if (result == NVML_SUCCESS)
         result = get_values(device, ids, 4, values);
-    if (result == NVML_SUCCESS)
-        result = rows_check(device);
     if (result != NVML_SUCCESS)
         return result;
     *correctable = (unsigned int)values[0];
@@ -323,19 +306,19 @@ nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
 nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device,
                                                     nvmlUnrepairableMemory_v1_t *flag)
 {
-    unsigned int failure;
+    unsigned int used_up;
     int major = 0, minor = 0;
     nvmlReturn_t result = STRUCT_CHECK(flag, 1);
 
     if (result == NVML_SUCCESS)
-        result = get_uint(device, METRIC_REMAPPED_ROWS_FAILURE, &failure);
+        result = get_uint(device, METRIC_REMAP_BANKS_NONE_COUNT, &used_up);
     if (result == NVML_SUCCESS)
         result = nvmlDeviceGetCudaComputeCapability(device, &major, &minor);
     if (result == NVML_SUCCESS && major < 9) /* known since Hopper */
         result = NVML_ERROR_NOT_SUPPORTED;
     if (result != NVML_SUCCESS)
         return result;
-    flag->unrepairableMemory = failure;
+    flag->unrepairableMemory = used_up != 0;
     return NVML_SUCCESS;
 }
 

@@ -179,30 +179,16 @@ nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned int *
     return engine(device, METRIC_UTILIZATION_DECODER, percent, period_us);
 }
 
-/* What engines do that drivers tell of since Turing. */
-static nvmlReturn_t newer_engine(nvmlDevice_t device, enum metric id, unsigned int *percent,
-                                 unsigned int *period)
-{
-    unsigned int architecture = 0;
-    nvmlReturn_t result = engine(device, id, percent, period);
-
-    if (result == NVML_SUCCESS)
-        result = nvmlDeviceGetArchitecture(device, &architecture);
-    return result == NVML_SUCCESS && architecture < NVML_DEVICE_ARCH_TURING
-               ? NVML_ERROR_NOT_SUPPORTED
-               : result;
-}
-
 nvmlReturn_t nvmlDeviceGetJpgUtilization(nvmlDevice_t device, unsigned int *percent,
                                          unsigned int *period_us)
 {
-    return newer_engine(device, METRIC_UTILIZATION_JPEG, percent, period_us);
+    return engine(device, METRIC_UTILIZATION_JPEG, percent, period_us);
 }
 
 nvmlReturn_t nvmlDeviceGetOfaUtilization(nvmlDevice_t device, unsigned int *percent,
                                          unsigned int *period_us)
 {
-    return newer_engine(device, METRIC_UTILIZATION_OFA, percent, period_us);
+    return engine(device, METRIC_UTILIZATION_OFA, percent, period_us);
 }
 
 /* --- sessions: nobody encodes or captures ---------------------------------------------------- */

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/physics.h"
@@ -14,6 +15,14 @@ static void keep(struct metric_mask *valid, enum metric id, bool has)
         metric_mask_add(valid, id);
     else
         metric_mask_drop(valid, id);
+}
+
+static bool has_instances(const struct gpu *g)
+{
+    for (int i = 0; i < MIG_GIS_MAX; i++)
+        if (g->gis[i].used)
+            return true;
+    return false;
 }
 
 static void work_out_valid(struct gpu *g, const struct gpu_model *m)
@@ -28,6 +37,9 @@ static void work_out_valid(struct gpu *g, const struct gpu_model *m)
     /* With MIG the engines belong to instances; the GPU as a whole has no utilization. */
     for (int id = METRIC_UTILIZATION_GPU; id <= METRIC_UTILIZATION_OFA; id++)
         keep(v, (enum metric)id, !s->mig_mode);
+    /* Of these two drivers tell since Turing. */
+    keep(v, METRIC_UTILIZATION_JPEG, !s->mig_mode && strtod(m->compute_capability, NULL) >= 7.5);
+    keep(v, METRIC_UTILIZATION_OFA, !s->mig_mode && strtod(m->compute_capability, NULL) >= 7.5);
     keep(v, METRIC_FAN_SPEED, m->fan.count > 0);
     keep(v, METRIC_TEMPERATURE_MEMORY, m->memory.temperature_sensor);
     keep(v, METRIC_TEMPERATURE_MEMORY_MAX,
@@ -39,6 +51,9 @@ static void work_out_valid(struct gpu *g, const struct gpu_model *m)
         keep(v, (enum metric)id, ecc);
     for (int id = METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL; id <= METRIC_REMAP_BANKS_NONE_COUNT; id++)
         keep(v, (enum metric)id, m->ecc.row_remap_banks > 0);
+    /* While instances have the memory, nothing is told of it but how many spare rows there are. */
+    for (int id = METRIC_REMAPPED_ROWS_CORRECTABLE_TOTAL; id <= METRIC_REMAPPED_ROWS_FAILURE; id++)
+        keep(v, (enum metric)id, m->ecc.row_remap_banks > 0 && !has_instances(g));
     for (int id = METRIC_RETIRED_PAGES_SBE_TOTAL; id <= METRIC_RETIRED_PAGES_PENDING; id++)
         keep(v, (enum metric)id, m->ecc.page_retirement);
     for (int id = METRIC_NVLINK_LINKS_ACTIVE_COUNT; id <= METRIC_NVLINK_RECOVERY_ERROR_TOTAL; id++)

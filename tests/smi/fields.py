@@ -84,11 +84,6 @@ def if_ecc(name):
     return lambda g: g.value(f"metrics/{name}") if g.value("metrics/ecc_mode") == "1" else NA
 
 
-def since_turing(name):
-    """What drivers tell of newer boards alone."""
-    return lambda g: g.value(f"metrics/{name}") if SINCE_TURING(g.architecture) else NA
-
-
 def averaged(name):
     """Of power, up to the first chip of Ampere, only what it is at the moment is known."""
     older = ("Volta", "Turing")
@@ -155,9 +150,7 @@ rules = {
     r"memory\.free": metric("memory_free_bytes", mib),
     r"compute_mode": metric("compute_mode", lambda t: ["Default", "Exclusive_Thread", "Prohibited", "Exclusive_Process"][int(t)]),
     r"compute_cap": identity("compute_capability"),
-    r"utilization\.jpeg": since_turing("utilization_jpeg_percent"),
-    r"utilization\.ofa": since_turing("utilization_ofa_percent"),
-    r"utilization\.(gpu|memory|encoder|decoder)": lambda g, name: g.value(f"metrics/utilization_{name}_percent"),
+    r"utilization\.(gpu|memory|encoder|decoder|jpeg|ofa)": lambda g, name: g.value(f"metrics/utilization_{name}_percent"),
     r"ecc\.mode\.current": metric("ecc_mode", enabled),
     r"ecc\.mode\.pending": metric("ecc_mode_pending", enabled),
     r"ecc\.errors\.corrected\.(volatile|aggregate)\.(?:device_memory|dram|total)": lambda g, when: if_ecc(f"ecc_sbe_{when}_total")(g),

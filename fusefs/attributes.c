@@ -52,12 +52,12 @@ static off_t size_of(const struct daemon *d, const struct place *p)
         return def->arg;
     if (def->flags & NODE_BLOCKS)
         return def->arg * p->cx.world->used[SECTION_GPUS];
-    if (!S_ISLNK(def->mode) && !(def->flags & NODE_HOST_FILE))
+    if (def->flags & NODE_HOST_FILE)
+        return fstat(p->cx.host->files[def->arg], &host) == 0 ? host.st_size : 0;
+    if (!S_ISLNK(def->mode))
         return TEXT_SIZE;
     if (def->show(&p->cx, &text) == 0)
-        size = S_ISLNK(def->mode)                  ? (off_t)text.length
-               : stat(text_str(&text), &host) == 0 ? host.st_size
-                                                   : 0;
+        size = (off_t)text.length;
     text_release(&text);
     return size;
 }

@@ -22,11 +22,12 @@ struct config_options;
 struct errors;
 struct node_def;
 
+/* Installed files that usr/ shows. */
+enum host_file { LIBRARY_ML, LIBRARY_CUDA, PROGRAM_SMI, HOST_FILES };
+
 /* Things of this machine that rows need; fixed when the daemon starts. */
 struct host {
-    const char *library_dir;              /* where the mock libraries are installed, or NULL */
-    const char *binary_dir;               /* where nvidia-smi is installed, or NULL */
-    unsigned files;                       /* which of them are there: see host_files */
+    int files[HOST_FILES];                /* open, see host_files_open; 0: not there */
     int dev_mode;                         /* enum dev_mode, never DEV_AUTO */
     uint32_t uid, gid;                    /* of the one who mounted */
     int cpus;                             /* online processors, at least 1 */
@@ -71,7 +72,7 @@ enum node_flags {
         << 1, /* a device node: what it is depends on the dev mode; `arg` is major << 20 | minor */
     NODE_STREAM = 1 << 2,    /* a growing file; `arg` is enum stream */
     NODE_SNAPSHOT = 1 << 3,  /* binary pages, pushed into the page cache */
-    NODE_HOST_FILE = 1 << 4, /* served from an installed file; show gives its path */
+    NODE_HOST_FILE = 1 << 4, /* served from an installed file; `arg` is enum host_file */
     NODE_BINARY = 1 << 5,    /* exactly as rendered; st_size is `arg` */
     NODE_ATTACH = 1 << 6,    /* open ties the workload's life to the opener */
     NODE_POLL = 1 << 7,      /* wakes pollers when its workload changes state */

@@ -28,7 +28,10 @@ int config_apply_text(struct sim *sim, const struct host *host, const char *text
 /* The minor number of a device node. */
 unsigned device_minor(const struct node_ctx *cx);
 
-/* Which of the installed files that usr/ shows are there. */
-unsigned host_files(const char *library_dir, const char *binary_dir);
+/*
+ * Opens the installed files that usr/ shows, where they are. As long as the mount is there they stay what they are
+ * now: the kernel keeps their pages, and programs that run from them must not get those of another version.
+ */
+void host_files_open(int files[HOST_FILES], const char *library_dir, const char *binary_dir);
 
 #endif

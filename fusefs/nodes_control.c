@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,28 +72,16 @@ static int show_last_error(const struct node_ctx *cx, struct text *out)
 
 /* --- installed files ------------------------------------------------------------------------- */
 
-enum host_file { LIBRARY_ML, LIBRARY_CUDA, PROGRAM_SMI };
-
 static const char *const file_names[] = {
     [LIBRARY_ML] = "libnvidia-ml.so.1",
     [LIBRARY_CUDA] = "libcuda.so.1",
     [PROGRAM_SMI] = "nvidia-smi",
 };
 
-static int show_host_file(const struct node_ctx *cx, struct text *out)
-{
-    const char *dir = cx->def->arg == PROGRAM_SMI ? cx->host->binary_dir : cx->host->library_dir;
-
-    if (!dir)
-        return -ENOENT;
-    text_addf(out, "%s/%s", dir, file_names[cx->def->arg]);
-    return 0;
-}
-
 /* Only what is installed is shown. */
 static bool host_file_exists(const struct node_ctx *cx)
 {
-    return cx->host->files & 1u << cx->def->arg;
+    return cx->host->files[cx->def->arg] > 0;
 }
 
 static int show_soname(const struct node_ctx *cx, struct text *out)
@@ -102,21 +91,29 @@ static int show_soname(const struct node_ctx *cx, struct text *out)
     return 0;
 }
 
-unsigned host_files(const char *library_dir, const char *binary_dir)
+/* Never 0, which stands for none. */
+static int open_installed(const char *dir, const char *name)
 {
     struct text path = TEXT_INIT;
-    unsigned found = 0;
+    int fd, kept;
 
-    for (int i = 0; i <= PROGRAM_SMI; i++) {
+    text_addf(&path, "%s/%s", dir, name);
+    fd = open(text_str(&path), O_RDONLY | O_CLOEXEC);
+    text_release(&path);
+    if (fd < 0)
+        return 0;
+    kept = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(fd);
+    return kept < 0 ? 0 : kept;
+}
+
+void host_files_open(int files[HOST_FILES], const char *library_dir, const char *binary_dir)
+{
+    for (int i = 0; i < HOST_FILES; i++) {
         const char *dir = i == PROGRAM_SMI ? binary_dir : library_dir;
 
-        text_cut(&path, 0);
-        text_addf(&path, "%s/%s", dir ? dir : "", file_names[i]);
-        if (dir && access(text_str(&path), R_OK) == 0)
-            found |= 1u << i;
+        files[i] = dir ? open_installed(dir, file_names[i]) : 0;
     }
-    text_release(&path);
-    return found;
 }
 
 /* clang-format off */
@@ -127,11 +124,11 @@ const struct node_def control_nodes[] = {
     { "events", 0444, NULL, NULL, STREAM_EVENTS, NODE_STREAM, NULL },
     { "kmsg", 0444, NULL, NULL, STREAM_KMSG, NODE_STREAM, NULL },
     { "snapshot", 0444, NULL, NULL, 0, NODE_SNAPSHOT, NULL },
-    { "usr/bin/nvidia-smi", 0755, show_host_file, NULL, PROGRAM_SMI, NODE_HOST_FILE, host_file_exists },
-    { "usr/lib64/libnvidia-ml.so.%v", 0755, show_host_file, NULL, LIBRARY_ML, NODE_HOST_FILE, host_file_exists },
+    { "usr/bin/nvidia-smi", 0755, NULL, NULL, PROGRAM_SMI, NODE_HOST_FILE, host_file_exists },
+    { "usr/lib64/libnvidia-ml.so.%v", 0755, NULL, NULL, LIBRARY_ML, NODE_HOST_FILE, host_file_exists },
     { "usr/lib64/libnvidia-ml.so.1", S_IFLNK | 0777, show_soname, NULL, LIBRARY_ML, 0, host_file_exists },
     { "usr/lib64/libnvidia-ml.so", S_IFLNK | 0777, show_soname, NULL, LIBRARY_ML, 0, host_file_exists },
-    { "usr/lib64/libcuda.so.%v", 0755, show_host_file, NULL, LIBRARY_CUDA, NODE_HOST_FILE, host_file_exists },
+    { "usr/lib64/libcuda.so.%v", 0755, NULL, NULL, LIBRARY_CUDA, NODE_HOST_FILE, host_file_exists },
     { "usr/lib64/libcuda.so.1", S_IFLNK | 0777, show_soname, NULL, LIBRARY_CUDA, 0, host_file_exists },
     { "usr/lib64/libcuda.so", S_IFLNK | 0777, show_soname, NULL, LIBRARY_CUDA, 0, host_file_exists },
     { 0 },

@@ -493,10 +493,7 @@ static int prepare(struct supervisor *s, struct why *why)
         .world_fd = sim_store(s->sim)->fd,
         .shared = shared,
         .models = &o->config->models,
-        .host = { .library_dir = o->library_dir,
-                  .binary_dir = o->binary_dir,
-                  .files = host_files(o->library_dir, o->binary_dir),
-                  .dev_mode = o->dev_mode,
+        .host = { .dev_mode = o->dev_mode,
                   .uid = geteuid(),
                   .gid = getegid(),
                   .start_real_ns = shared->start_real_ns,
@@ -505,6 +502,7 @@ static int prepare(struct supervisor *s, struct why *why)
         .config_path = o->config_path,
         .drop_privileges = geteuid() == 0,
     };
+    host_files_open(s->setup.host.files, o->library_dir, o->binary_dir);
     return 0;
 }
 

@@ -98,6 +98,29 @@ bounded "$fakegpufs" umount "$dir/second"
 is "$(gpu_count)" 1 'which stays when the other goes'
 mount_down
 
+# Programs run from the mount while what is installed is replaced: not half of one version and half of another.
+mkdir "$dir/installed"
+cp "$BUILD"/{fakegpufs,nvidia-smi,libnvidia-ml.so.1} "$dir/installed"
+ours=$fakegpufs deaths=$mount_deaths
+fakegpufs=$dir/installed/fakegpufs
+mount_up --gpus 1
+list() { FAKEGPUFS_ROOT=$mnt bounded "$mnt/usr/bin/nvidia-smi" -L | cut -d ' ' -f 1,2; }
+is "$(list)" 'GPU 0:' 'nvidia-smi runs from the mount'
+for file in nvidia-smi libnvidia-ml.so.1; do
+    head -c 10000 /dev/zero >"$dir/new"
+    mv -f "$dir/new" "$dir/installed/$file"
+done
+is "$(list)" 'GPU 0:' 'also when another version is installed'
+cmp "$mnt/usr/bin/nvidia-smi" "$BUILD/nvidia-smi" && cmp "$mnt/usr/lib64/libnvidia-ml.so.1" "$BUILD/libnvidia-ml.so.1"
+ok $? 'which is for the next mount'
+kill -KILL "$(worker_of)"
+is "$(stat -c %s "$mnt/usr/bin/nvidia-smi")" "$(stat -c %s "$BUILD/nvidia-smi")" 'not for the next worker'
+rm "$dir/installed/nvidia-smi"
+[[ -x $mnt/usr/bin/nvidia-smi ]]; ok $? 'nor does it go when that goes'
+mount_down
+mount_deaths=$deaths # without the one that was killed
+fakegpufs=$ours
+
 # The default place is somebody else's here: look at it in a mount namespace of our own.
 said=$(bounded unshare -m bash -c '
     mount -t tmpfs none /run && "$1" mount --gpus 1 2>/dev/null && cat /run/fakegpufs/gpus/0/identity/index

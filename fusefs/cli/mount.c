@@ -77,7 +77,7 @@ static bool is_below(const char *path, const char *directory)
     return !strncmp(path, directory, n) && (path[n] == '/' || !path[n]);
 }
 
-/* What the mount serves of these it reads by name: below itself it would wait for itself. */
+/* Whoever hides them has nothing to unmount with. */
 static int check_not_covered(const char *mountpoint, const char *programs, const char *libraries,
                              struct why *why)
 {

@@ -88,6 +88,8 @@ at_speed() {
 }
 is "$(at_speed 1h30m 'rate(a[5m]) > avg_over_time(b[90s])')" \
     'expr: (rate(a[5000ms]) / 60) > avg_over_time(b[1500ms]) for: 90000ms' 'times and rates are divided by the speed'
+is "$(at_speed 1m 'avg_over_time(sum(a)[10m:])')" 'expr: avg_over_time(sum(a)[10000ms:]) for: 1000ms' 'those of a subquery, too'
+like "$(at_speed 1m 'avg_over_time(sum(a)[10m:15s])')" 'what becomes of' 'but not of one that looks when it likes'
 like "$(at_speed 1m 'deriv(a[5m]) > 1')" "what becomes of deriv" 'a function that is not known to work is refused'
 like "$(at_speed 10ms 'a')" 'cannot be divided' 'and so is a time too short'
 

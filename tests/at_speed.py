@@ -3,7 +3,8 @@
 Prometheus' own clock runs as ever, so a minute of the rules is to be a minute of the GPUs: every `for`, `interval` and
 range is divided by SPEED. So is rate(), which is per second: a counter of seconds grows SPEED times as fast in a
 second of Prometheus. What an increase() or a mean over such a range says is as it was. Functions whose answer would
-change in another way are refused. Thresholds stay as they are.
+change in another way are refused. Thresholds stay as they are, and so is how often a subquery looks, which is as often as
+rules are evaluated.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,7 +14,7 @@ import sys
 import yaml
 
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60 * 1000, "h": 3600 * 1000, "d": 24 * 3600 * 1000}
-REFUSED = r"\b(irate|deriv|predict_linear|holt_winters|offset|time|timestamp|hour|minute)\b|@|\[[^]]*:[^]]*\]"
+REFUSED = r"\b(irate|deriv|predict_linear|holt_winters|offset|time|timestamp|hour|minute)\b|@|\[[^]]*:[^]]+\]"
 
 
 def divided(duration, speed):
@@ -33,7 +34,7 @@ def expression(text, speed):
     text, rates = re.subn(r"\brate\(([^()]*)\)", rf"(rate(\1) / {speed})", text)
     if rates != len(re.findall(r"\brate\b", text)):
         sys.exit(f"a rate in '{text}' is not of a plain series")
-    return re.sub(r"\[([^]]*)\]", lambda m: f"[{divided(m[1], speed)}]", text)
+    return re.sub(r"\[([^]:]*)(:?)\]", lambda m: f"[{divided(m[1], speed)}{m[2]}]", text)
 
 
 def main():

@@ -20,7 +20,8 @@ node: golden
 gpus: {count: 7, model: H100-80GB-HBM3}
 profile: cycle
 workloads:
-  - {name: train, devices: [0], activity: 90, memory: 10GiB, namespace: default, pod: train-0, container: trainer}
+  - {name: train, devices: [0], activity: 60, memory: 10GiB, namespace: default, pod: train-0, container: trainer}
+  - {name: serve, devices: [0], activity: 25, memory: 5GiB, namespace: default, pod: serve-0, container: server}
 END
 mount_up -c "$dir/node.yaml"
 exporter_up -f "$observability/counters.csv"
@@ -59,6 +60,16 @@ is "$(unanswered "$overview")" '' 'every query of the overview has an answer'
 sed 's/DCGM_FI_DEV_GPU_TEMP/DCGM_FI_DEV_GPU_TEMPERATURE/; s/{{pod}}/{{pods}}/' "$overview" >"$dir/wrong.json"
 is "$(unanswered "$dir/wrong.json" | grep -oE 'no answer|no label [a-z]+' | sort -u)" $'no answer\nno label pods' \
     'and one that has none would be seen'
+# shown FILE TITLE: what Prometheus says to the first such panel with a line for each GPU, for GPU 0.
+shown() {
+    query "$("$PYTHON" -c '
+import json, re, sys
+print([target["expr"] for panel in json.load(open(sys.argv[1]))["panels"] if panel["title"] == sys.argv[2]
+       for target in panel["targets"] if "by (Hostname, gpu)" in target["expr"]][0]
+      .replace("$node", ".*").replace("$gpu", "0").replace("$static", "0"))' "$1" "$2")"
+}
+is "$(shown "$overview" Utilization) $(shown "$profiles" Utilization) $(shown "$overview" 'Memory in use')" '85 85 15360' \
+    'a GPU is as busy as the pods that share it together'
 # Of a GPU that is faulty there is now and then none, and then there is one again.
 answered() {
     [[ -z $(unanswered "$profiles") ]]
@@ -75,6 +86,20 @@ for v in json.load(open(sys.argv[1]))["templating"]["list"]:
 
 kill -TERM "$server"
 wait_gone "$server"
+
+# --- by the operator ------------------------------------------------------------------------------
+
+(cd "$tests/.." && bounded "$PYTHON" tests/manifests.py scrape "${url#http://}" worker-1) >"$dir/operator.yml"
+rm -r "$dir/data"
+prometheus_up "$dir/operator.yml"
+wait_for eval '[[ $(query "count(DCGM_FI_DEV_SM_CLOCK)") == 8 ]]'
+ok $? "Prometheus' operator is told of all GPUs" || diag "$(cat "$dir/prometheus.log")"
+is "$(query 'DCGM_FI_DEV_SM_CLOCK{pod!=""}' namespace) $(query 'DCGM_FI_DEV_SM_CLOCK{pod!=""}' pod) $(query 'count(DCGM_FI_DEV_SM_CLOCK{namespace="",pod="",container=""})')" \
+    'default serve-0 train-0 6' "one is its pods', the others nobody's: not the exporter's own pod's"
+is "$(query up job) $(query up instance)" 'gpus worker-1' 'and targets are called as the alerts need it, by their nodes'
+kill -TERM "$server"
+wait_gone "$server"
+
 mount_down
 exporter_down
 is "$mount_deaths$exporter_deaths" '' 'nothing died on the way'

@@ -8,6 +8,7 @@
     container WORKLOAD CONTAINER NODE   a container as container_write (tests/container.sh) takes it; NODE is the directory
                              that stands for the node's root, NODE/volumes has what is not of the node
     verbs RESOURCE           what may be done with it, in order
+    scrape TARGET NODE       a Prometheus' configuration for an exporter on that node, as the operator makes it of the ServiceMonitor
 
 Kubernetes' own types are a matter of tests/clients/manifests.t.
 
@@ -139,6 +140,18 @@ def described(thing, name, node):
     }
 
 
+def scrape(target, node):
+    """The labels are those that the operator gives a target; then come the relabelings of the ServiceMonitor."""
+    monitor = next(thing for _, thing in everything() if thing["kind"] == "ServiceMonitor")
+    endpoint = monitor["spec"]["endpoints"][0]
+    labels = {"__meta_kubernetes_pod_node_name": node, "namespace": monitor["metadata"]["namespace"], "job": "dcgm-exporter",
+              "pod": "dcgm-exporter-x", "container": "exporter", "service": "dcgm-exporter", "endpoint": endpoint["port"]}
+    relabelings = [{re.sub("(?=[A-Z])", "_", key).lower(): value for key, value in relabeling.items()}
+                   for relabeling in endpoint["relabelings"]]
+    return {"scrape_configs": [{"job_name": "operator", "scrape_interval": "1s", "honor_labels": endpoint["honorLabels"],
+                                "static_configs": [{"targets": [target], "labels": labels}], "relabel_configs": relabelings}]}
+
+
 def kwok_faults():
     """The fleet: both daemons have a configuration and a place below what the exporter serves, and Prometheus finds it."""
     things = {(thing["kind"], thing["metadata"]["name"]): thing for _, thing in load("k8s/kwok/*.yaml")}
@@ -216,6 +229,8 @@ def main():
         print("\n".join(probe["exec"]["command"]) if "exec" in probe else probe["httpGet"]["path"])
     elif what == "container":
         print(json.dumps(described(workload(rest[0]), rest[1], rest[2])))
+    elif what == "scrape":
+        print(json.dumps(scrape(*rest)))
     elif what == "verbs":
         rules = [rule for _, thing in load("k8s/base/*.yaml") for rule in thing.get("rules", []) if rest[0] in rule["resources"]]
         print(*sorted(verb for rule in rules for verb in rule["verbs"]))

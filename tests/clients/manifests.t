@@ -68,6 +68,12 @@ client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
 is "$(client manifests same "$dir/generic.yaml" "$dir/chart.yaml" 2>&1 | grep -c "is not in $dir/chart.yaml")" 3 \
     'without the device plugin the chart has three objects less'
 
+# The rules as an object for the operator: by what docs/observability.md says, with somebody else for kubectl.
+sed -n '/^    { printf/,/kubectl apply/{s/^    //; s/ | kubectl .*//; p}' "$tests/../docs/observability.md" >"$dir/wrap"
+(cd "$tests/.." && . "$dir/wrap") >"$dir/rules.yaml"
+is "$(kinds "$dir/rules.yaml" 2>&1)" '1 PrometheusRule' 'the alert rules are an object of the operator'
+is "$(grep -c '^ *- alert: ' "$dir/rules.yaml")" "$(grep -c '^ *- alert: ' "$k8s/observability/rules.yaml")" 'with all of them'
+
 # What is deployed is what the tests run.
 version=$(awk -F '\t' '$2 == "github.com/NVIDIA/k8s-device-plugin" { print $3 }' "$tests/clients/versions")
 is "$(grep -rhoE 'image: nvidia/k8s-device-plugin:.*' "$k8s" | sort -u)" "image: nvidia/k8s-device-plugin:$version" \

@@ -57,6 +57,8 @@ def container_faults(name, pod, container):
     if who not in PRIVILEGED and (own.get("allowPrivilegeEscalation") is not False
                                   or own.get("capabilities") != {"drop": ["ALL"]}):
         yield "keeps capabilities"
+    if who not in PRIVILEGED and user.get("seccompProfile") != {"type": "RuntimeDefault"}:
+        yield "may make any system call"
     if who not in ROOT and not (user.get("runAsNonRoot") and user.get("runAsUser") == 65532):
         yield "is root"
     if not {"cpu", "memory"} <= container["resources"]["requests"].keys() or "memory" not in container["resources"]["limits"]:

@@ -28,7 +28,7 @@ with_values() {
             next
         }
         /^ +nodeSelector: / {
-            print
+            print indent() "nodeSelector: {{ toJson .Values.nodeSelector }}"
             print indent() "{{- with .Values.tolerations }}\n" indent() "tolerations: {{ toJson . }}\n" indent() "{{- end }}"
             next
         }

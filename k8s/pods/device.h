@@ -1,7 +1,8 @@
 /*
  * Device: which GPU of the mount a device plugin means by an id.
  *
- *     GPU-<uuid>            NVIDIA's plugin; 3 with its device-id strategy `index`
+ *     GPU-<uuid>            NVIDIA's plugin
+ *     3                     an index
  *     MIG-<uuid>            a MIG device; MIG-GPU-<uuid>/<gi>/<ci> with old drivers
  *     …::2                  the third replica of a GPU that is shared
  *     nvidia0               Google's plugin: a minor number

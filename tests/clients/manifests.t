@@ -68,6 +68,14 @@ client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
 is "$(client manifests same "$dir/generic.yaml" "$dir/chart.yaml" 2>&1 | grep -c "is not in $dir/chart.yaml")" 3 \
     'without the device plugin the chart has three objects less'
 
+# Nodes of a pool, with a taint: by what docs/kubernetes.md says, and for Helm.
+sed -n '/^resources: \[k8s\/overlays\/generic\]/,/^```/{/^```/!p}' "$tests/../docs/kubernetes.md" >"$dir/operator/kustomization.yaml"
+client manifests kustomize "$dir/operator" >"$dir/pool.yaml" 2>"$dir/log"
+is "$(grep -c '^        pool: gpus$' "$dir/pool.yaml")" 4 'everything can be kept to some nodes' || diag "$(cat "$dir/log")"
+echo '{nodeSelector: {pool: gpus}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]}' >"$dir/values.yaml"
+client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
+is "$(client manifests same "$dir/pool.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
+
 # The rules as an object for the operator: by what docs/observability.md says, with somebody else for kubectl.
 sed -n '/^    { printf/,/kubectl apply/{s/^    //; s/ | kubectl .*//; p}' "$tests/../docs/observability.md" >"$dir/wrap"
 (cd "$tests/.." && . "$dir/wrap") >"$dir/rules.yaml"

@@ -21,6 +21,10 @@
 
 /* --- labels ---------------------------------------------------------------------------------- */
 
+enum { LABEL_MAX = 63 /* characters of a value, which begins and ends with a letter or a digit */ };
+
+#define MIG_MARK "-MIG-"
+
 /* MIG devices that the discovery takes for the same thing: those of one name. */
 struct kind {
     char name[24]; /* "3g.20gb", "1c.3g.20gb" for a third of it, "1g.5gb.me" */
@@ -144,6 +148,28 @@ static void add_name(struct text *out, const char *s, bool lower)
     }
 }
 
+/* Whatever a product is called, it is a label, and with how its MIG devices are called behind it; NULL: none. */
+static void add_product(struct text *out, const char *product, const char *mig)
+{
+    size_t room = LABEL_MAX - (mig ? strlen(MIG_MARK) + strlen(mig) : 0), begin = 0, end;
+    struct text name = TEXT_INIT;
+    const char *text;
+
+    add_name(&name, product, false);
+    text = text_str(&name);
+    end = name.length;
+    while (begin < end && !isalnum((unsigned char)text[begin]))
+        begin++;
+    if (end > begin + room)
+        end = begin + room;
+    while (end > begin && !isalnum((unsigned char)text[end - 1]))
+        end--;
+    text_addn(out, text + begin, end - begin);
+    text_addf(out, "%s%s\n", mig ? MIG_MARK : "", mig ? mig : "");
+    out->failed |= name.failed;
+    text_release(&name);
+}
+
 /* One part of a version with dots: "" when it has fewer. */
 static void add_part(struct text *out, const char *key, const char *version, int part)
 {
@@ -196,8 +222,7 @@ static void add_offer(struct text *out, const struct offer *o)
 {
     add_number(out, o->resource, "count", o->count);
     text_addf(out, "nvidia.com/%s.product=", o->resource);
-    add_name(out, o->model->product, false);
-    text_addf(out, "%s%s\n", o->mig ? "-MIG-" : "", o->mig ? o->mig : "");
+    add_product(out, o->model->product, o->mig);
     add_number(out, o->resource, "memory", o->memory_mib);
     add_number(out, o->resource, "replicas", o->replicas);
     text_addf(out, "nvidia.com/%s.sharing-strategy=%s\n", o->resource, o->sharing);

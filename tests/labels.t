@@ -278,6 +278,22 @@ is "$(node_labels)" "$( (wanted; echo disturbed=2; echo team=red) | LC_ALL=C sor
 follow_end; ok $? 'at its end'
 is "$(node_labels)" $'disturbed=2\nkubernetes.io/os=linux\nteam=red' 'it takes its labels along when it is to'
 
+# A model of somebody's own: the server takes no label that Kubernetes would not take, and none of the others with it.
+mkdir -p "$dir/schemas/models"
+sed 's/^name: .*/name: odd/; s/^product: .*/product: "-NVIDIA A100+ (ES), 1st engineering sample of no 0123456789 ."/' \
+    schemas/models/a100-sxm4-40gb.yaml >"$dir/schemas/models/odd.yaml"
+mount_down
+mount_up --gpus 1 --model odd --schemas "$dir/schemas"
+look >/dev/null; ok $? 'a product with a name that is no label'
+node_has "$gpu.product=NVIDIA-A100-ES-1st-engineering-sample-of-no-0123456789"; ok $? 'is called by what can be one' || diag "$(node_labels)"
+put "$mnt/control/config" $'mig_strategy: single\ngpus: {count: 1, model: odd, mig_mode: true}\n'
+put "$mnt/gpus/0/mig/instances" 'create 1g.5gb'
+look >/dev/null; ok $? 'one that is too long with its MIG devices'
+node_has "$gpu.product=NVIDIA-A100-ES-1st-engineering-sample-of-no-01234567-MIG-1g.5gb"; ok $? 'is cut before them' || diag "$(node_labels)"
+look --remove >/dev/null
+mount_down
+mount_up --gpus 1 --model H100-80GB-HBM3
+
 # --- usage ---------------------------------------------------------------------
 
 for wrong in '--interval 5' '--interval 1ms' '--resync 2h' '--on-exit maybe' '--log-level loud' extra '--nonsense' \

@@ -396,13 +396,11 @@ static bool is_memory(enum metric id)
            id == METRIC_MEMORY_RESERVED || id == METRIC_MEMORY_USED_RATIO;
 }
 
-/* What the processes on an instance use, all of them or those of one container. */
+/* What all processes on an instance use. */
 static int64_t instance_used(const struct entity *e)
 {
     int64_t used = 0;
 
-    if (e->shared)
-        return e->memory_bytes;
     for (int i = 0; i < e->gpu->process_count; i++)
         if (e->gpu->processes[i].gi == e->instance->gi)
             used += e->gpu->processes[i].memory_bytes;
@@ -417,7 +415,7 @@ static int64_t instance_memory(const struct entity *e, enum metric id)
     case METRIC_MEMORY_TOTAL:
         return total;
     case METRIC_MEMORY_USED:
-        return used;
+        return e->shared ? e->memory_bytes : used;
     case METRIC_MEMORY_FREE:
         return total - used;
     case METRIC_MEMORY_RESERVED:

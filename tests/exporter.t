@@ -216,6 +216,14 @@ put "$mnt/workloads/sliced/namespace" default
 put "$mnt/workloads/sliced/pod" sliced-0
 like "$(series '^DCGM_FI_DEV_FB_USED\{gpu="1".*GPU_I_ID="1"')" 'namespace="default",pod="sliced-0"\} 2048$' 'a pod on an instance has it, with its memory'
 is "$(series '^DCGM_FI_DEV_FB_USED\{gpu="1".*GPU_I_ID="7"' | grep -c namespace)" 0 'and not the other one'
+mkdir "$mnt/workloads/another"
+put "$mnt/workloads/another/devices" 1:1
+put "$mnt/workloads/another/memory" 3GiB
+put "$mnt/workloads/another/pod" another-0
+is "$(series '^DCGM_FI_DEV_FB_(USED|FREE)\{gpu="1".*GPU_I_ID="1"' | sed -E 's/\{.*pod="([^"]*)"\}/ \1/; s/^DCGM_FI_DEV_FB_//' | sort | xargs)" \
+    'FREE another-0 14848 FREE sliced-0 14848 USED another-0 3072 USED sliced-0 2048' \
+    'pods that share an instance have their own memory, and what is free is what both leave'
+rmdir "$mnt/workloads/another"
 is "$(series '^DCGM_FI_DEV_POWER_USAGE\{gpu="1"' | sed 's/.* //' | uniq | wc -l)" 1 'instances show the power of their GPU'
 is "$(series '^DCGM_FI_DEV_GPU_UTIL' | wc -l)" 1 'and no utilization'
 is "$(lint)" '' 'promtool finds nothing wrong with it'

@@ -24,13 +24,18 @@ make_ca() {
     openssl req -x509 -newkey rsa:2048 -nodes -keyout "$api/$1.key" -out "$api/$1.crt" -days 2 -subj "/CN=$1" 2>/dev/null
 }
 
-# api_setup: a CA, a certificate for the server, a token and a node with a label of its own.
-api_setup() {
-    mkdir "$api"
+# certify: a CA, and a certificate for the server.
+certify() {
     make_ca ca && openssl req -newkey rsa:2048 -nodes -keyout "$api/server.key" -out "$api/server.csr" \
         -subj /CN=kube-apiserver 2>/dev/null &&
         openssl x509 -req -in "$api/server.csr" -CA "$api/ca.crt" -CAkey "$api/ca.key" -CAcreateserial -days 2 \
             -extfile <(echo 'subjectAltName=IP:127.0.0.1') -out "$api/server.crt" 2>/dev/null || bail 'no certificates'
+}
+
+# api_setup: certificates, a token and a node with a label of its own.
+api_setup() {
+    mkdir "$api"
+    certify
     echo first-secret-token >"$api/token"
     node_is '{"kubernetes.io/os": "linux"}'
     : >"$api/requests"

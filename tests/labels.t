@@ -214,6 +214,14 @@ put "$mnt/gpus/2/control/fault" recover
 wait_for node_has "$gpu.count=4"
 
 api_down
+certify
+api_up
+put "$mnt/gpus/2/control/fault" fallen_off_bus
+wait_for node_has "$gpu.count=3"; ok $? 'a cluster with another certificate' || diag "$(tail -n 3 "$dir/follow.log")"
+put "$mnt/gpus/2/control/fault" recover
+wait_for node_has "$gpu.count=4"
+
+api_down
 put "$mnt/gpus/2/control/fault" fallen_off_bus
 wait_for was_said "nobody answers on $api_url: Connection refused"; ok $? 'the server goes'
 is "$(look --check >/dev/null; echo $?)" 1 'and nobody says that all is well'

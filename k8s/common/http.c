@@ -167,6 +167,10 @@ int http_new(struct http **out, const struct http_options *options)
     curl_easy_setopt(h->curl, CURLOPT_UNIX_SOCKET_PATH, h->o.socket);
     curl_easy_setopt(h->curl, CURLOPT_CAINFO, h->o.ca_file);
     curl_easy_setopt(h->curl, CURLOPT_CAPATH, NULL); /* not whom the system trusts */
+#if LIBCURL_VERSION_NUM >= 0x075700
+    curl_easy_setopt(h->curl, CURLOPT_CA_CACHE_TIMEOUT,
+                     0L); /* a file that was replaced counts at once */
+#endif
     curl_easy_setopt(h->curl, CURLOPT_HTTP_VERSION,
                      (long)(h->o.http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
                                        : CURL_HTTP_VERSION_1_1));

@@ -7,6 +7,7 @@
     probe WORKLOAD CONTAINER PROBE   a probe's command, a word in a line, or its path
     container WORKLOAD CONTAINER NODE   a container as container_write (tests/container.sh) takes it; NODE is the directory
                              that stands for the node's root, NODE/volumes has what is not of the node
+    args WORKLOAD CONTAINER  its arguments, a word in a line
     verbs RESOURCE           what may be done with it, in order
     scrape TARGET NODE       a Prometheus' configuration for an exporter on that node, as the operator makes it of the ServiceMonitor
 
@@ -231,6 +232,8 @@ def main():
         print("\n".join(probe["exec"]["command"]) if "exec" in probe else probe["httpGet"]["path"])
     elif what == "container":
         print(json.dumps(described(workload(rest[0]), rest[1], rest[2])))
+    elif what == "args":
+        print("\n".join(container_of(workload(rest[0]), rest[1])["args"]))
     elif what == "scrape":
         print(json.dumps(scrape(*rest)))
     elif what == "verbs":

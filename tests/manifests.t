@@ -42,6 +42,9 @@ for probe in startupProbe readinessProbe livenessProbe; do
 done
 manifests probe fakegpufs pods readinessProbe | run_here >/dev/null 2>&1
 is $? 1 'without a kubelet what shows pods is not ready'
+mapfile -t words < <(manifests args fakegpufs pods)
+bounded "${fakegpufs%/*}/fakegpu-pods" "${words[@]}" --version >/dev/null
+ok $? 'and its options are known'
 NODE_NAME=worker-1 mount_up -c "$dir/node.yaml"
 for probe in startupProbe readinessProbe livenessProbe; do
     manifests probe fakegpufs driver "$probe" | run_here >/dev/null 2>&1

@@ -32,6 +32,10 @@ with_values() {
             print indent() "{{- with .Values.tolerations }}\n" indent() "tolerations: {{ toJson . }}\n" indent() "{{- end }}"
             next
         }
+        /^ +args: \[--activity,/ {
+            print indent() "args: [--activity, {{ toJson (toString .Values.pods.activity) }}, --memory, {{ toJson (toString .Values.pods.memory) }}]"
+            next
+        }
         /name: DEVICE_LIST_STRATEGY,/ {
             print indent() "- {name: DEVICE_LIST_STRATEGY, value: {{ toJson .Values.devicePlugin.deviceListStrategy }}}"
             next

@@ -68,6 +68,20 @@ client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
 is "$(client manifests same "$dir/generic.yaml" "$dir/chart.yaml" 2>&1 | grep -c "is not in $dir/chart.yaml")" 3 \
     'without the device plugin the chart has three objects less'
 
+# What pods do: by what docs/kubernetes.md says, and for Helm.
+sed -n '/path: .*containers\/1\/args/{s/^ *//; p}' "$tests/../docs/kubernetes.md" >"$dir/patch"
+cat >"$dir/operator/kustomization.yaml" <<END
+resources: [k8s/overlays/generic]
+patches: [{target: {kind: DaemonSet, name: fakegpufs}, path: patch.yaml}]
+END
+cp "$dir/patch" "$dir/operator/patch.yaml"
+client manifests kustomize "$dir/operator" >"$dir/idle.yaml" 2>"$dir/log"
+is "$(grep -A 4 -- '- --activity$' "$dir/idle.yaml" | xargs | cut -d ' ' -f 1-8)" '- --activity - 30 - --memory - 4GiB' \
+    'pods can be given another activity' || diag "$(cat "$dir/log")"
+echo '{pods: {activity: 30, memory: 4GiB}}' >"$dir/values.yaml"
+client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
+is "$(client manifests same "$dir/idle.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
+
 # Nodes of a pool, with a taint: by what docs/kubernetes.md says, and for Helm.
 sed -n '/^resources: \[k8s\/overlays\/generic\]/,/^```/{/^```/!p}' "$tests/../docs/kubernetes.md" >"$dir/operator/kustomization.yaml"
 client manifests kustomize "$dir/operator" >"$dir/pool.yaml" 2>"$dir/log"

@@ -298,6 +298,12 @@ put "$mnt/control/config" $'mig_strategy: single\ngpus: {count: 1, model: odd, m
 put "$mnt/gpus/0/mig/instances" 'create 1g.5gb'
 look >/dev/null; ok $? 'one that is too long with its MIG devices'
 node_has "$gpu.product=NVIDIA-A100-ES-1st-engineering-sample-of-no-01234567-MIG-1g.5gb"; ok $? 'is cut before them' || diag "$(node_labels)"
+put "$mnt/gpus/0/control/fault" fallen_off_bus
+look >/dev/null
+node_has "$gpu.present=false" && node_lacks $gpu; ok $? 'a node whose last GPU is lost has none' || diag "$(node_labels)"
+put "$mnt/gpus/0/control/fault" recover
+look >/dev/null
+node_has $gpu=present; ok $? 'until it is back'
 look --remove >/dev/null
 mount_down
 mount_up --gpus 1 --model H100-80GB-HBM3

@@ -133,7 +133,8 @@ for node in yaml.safe_load_all(sys.stdin):
     assert node["spec"]["taints"] == [{"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}]
     assert status["capacity"] == status["allocatable"] and all(type(v) is str for v in [*labels.values(), *status["capacity"].values()])
     rest = " ".join(f"{key}={value}" for key, value in sorted(status["capacity"].items()))
-    print(meta["name"], labels["nvidia.com/gpu.product"], labels.get("zone", "-"), rest)'
+    assert (labels.get("nvidia.com/gpu") == "present") == (labels["nvidia.com/gpu.present"] == "true")
+    print(meta["name"], labels.get("nvidia.com/gpu.product", "-"), labels.get("zone", "-"), rest)'
 }
 mkdir "$dir/a" "$dir/b"
 cat >"$dir/a.yaml" <<'END'
@@ -153,6 +154,9 @@ kwok-1 NVIDIA-H100-80GB-HBM3 b cpu=64 memory=512Gi nvidia.com/gpu=8 pods=30
 edge Tesla-T4 b cpu=64 memory=512Gi nvidia.com/gpu=1 pods=30' 'nodes.sh prints the nodes of a mount for KWOK'
 is "$(nodes "$dir/b" "$dir/a" | cut -d' ' -f1 | xargs)" 'cut kwok-0 kwok-1 edge' 'and of several'
 like "$(nodes "$dir/b")" 'nvidia.com/gpu=0 nvidia.com/mig-3g.20gb=2 ' 'MIG devices are resources of their own'
+put "$dir/a/gpus/16/control/fault" fallen_off_bus
+is "$(nodes "$dir/a" | sed -n '/^edge/p')" 'edge - - cpu=96 memory=1Ti nvidia.com/gpu=0 pods=110' 'a node that has lost its GPUs has none'
+put "$dir/a/gpus/16/control/fault" recover
 is "$(FAKEGPUFS_ROOT=$mnt nodes | cut -d' ' -f1,2,6)" 'worker-1 NVIDIA-A100-SXM4-40GB nvidia.com/gpu=8' 'a mount with one node has one'
 for wrong in '--cpu many' '--memory 1TB' '--pods -1' '--label a' '--label a=b"c' --nonsense --cpu; do
     read -ra words <<<"$wrong"

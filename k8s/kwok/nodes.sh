@@ -98,7 +98,6 @@ done | awk -v cpu="$cpu" -v memory="$memory" -v pods="$pods" -v labels="$labels"
         label("kubernetes.io/arch=amd64")
         label("kubernetes.io/os=linux")
         label("type=kwok")
-        label("nvidia.com/gpu=present")
         n = split(labels, more, " ")
         for (i = 1; i <= n; i++)
             label(more[i])
@@ -110,6 +109,8 @@ done | awk -v cpu="$cpu" -v memory="$memory" -v pods="$pods" -v labels="$labels"
             begin($1)
         }
         label($2)
+        if ($2 == "nvidia.com/gpu.present=true")
+            label("nvidia.com/gpu=present")
         # nvidia.com/gpu.count=8, nvidia.com/mig-1g.5gb.count=7: what the node has of a resource.
         if ($2 ~ /^nvidia.com\/[^=]*\.(count|replicas)=/) {
             value = $2

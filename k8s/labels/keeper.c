@@ -19,8 +19,9 @@ enum {
     CONFLICTS_MAX = 5,        /* in a row: somebody changes the node all the time */
 };
 
-/* What schedulers and selectors of NVIDIA's samples look for. */
+/* What schedulers and selectors of NVIDIA's samples look for; and what the mount says when there is nothing to find. */
 static const struct label present_label = { "nvidia.com/gpu", "present" };
+static const struct label absent_label = { "nvidia.com/gpu.present", "false" };
 
 /* --- the mount ------------------------------------------------------------------------------- */
 
@@ -44,12 +45,19 @@ static int read_labels(struct keeper *k, struct text *out, struct why *why)
     return r;
 }
 
+static bool has_gpus(const struct label_list *labels)
+{
+    const char *value = labels_find(labels, absent_label.key);
+
+    return !value || strcmp(value, absent_label.value);
+}
+
 static int parse_labels(struct label_list *wanted, const char *text, struct arena *arena,
                         struct why *why)
 {
     int r = labels_parse(wanted, text, 1, LABELS_FILE, arena, why);
 
-    if (r == 0 && !labels_find(wanted, present_label.key))
+    if (r == 0 && has_gpus(wanted) && !labels_find(wanted, present_label.key))
         labels_add(wanted, present_label.key, present_label.value);
     return r;
 }

@@ -87,18 +87,25 @@ for v in json.load(open(sys.argv[1]))["templating"]["list"]:
 kill -TERM "$server"
 wait_gone "$server"
 
-# --- by the operator ------------------------------------------------------------------------------
+# --- in a cluster ---------------------------------------------------------------------------------
 
+# What Kubernetes would tell of the exporter is told here: by the operator and the ServiceMonitor, and by docs/observability.md.
 (cd "$tests/.." && bounded "$PYTHON" tests/manifests.py scrape "${url#http://}" worker-1) >"$dir/operator.yml"
-rm -r "$dir/data"
-prometheus_up "$dir/operator.yml"
-wait_for eval '[[ $(query "count(DCGM_FI_DEV_SM_CLOCK)") == 8 ]]'
-ok $? "Prometheus' operator is told of all GPUs" || diag "$(cat "$dir/prometheus.log")"
-is "$(query 'DCGM_FI_DEV_SM_CLOCK{pod!=""}' namespace) $(query 'DCGM_FI_DEV_SM_CLOCK{pod!=""}' pod) $(query 'count(DCGM_FI_DEV_SM_CLOCK{namespace="",pod="",container=""})')" \
-    'default serve-0 train-0 6' "one is its pods', the others nobody's: not the exporter's own pod's"
-is "$(query up job) $(query up instance)" 'gpus worker-1' 'and targets are called as the alerts need it, by their nodes'
-kill -TERM "$server"
-wait_gone "$server"
+target="{targets: ['${url#http://}'], labels: {__meta_kubernetes_service_annotation_prometheus_io_scrape: 'true', __meta_kubernetes_pod_node_name: worker-1}}"
+sed -n '/^```yaml/,/^```/{/^```/d; s|kubernetes_sd_configs: .*|scrape_interval: 1s\n    static_configs: ['"$target"']|; p}' \
+    "$tests/../docs/observability.md" >"$dir/docs.yml"
+for how in operator docs; do
+    rm -r "$dir/data"
+    prometheus_up "$dir/$how.yml"
+    wait_for eval '[[ $(query "count(DCGM_FI_DEV_SM_CLOCK)") == 8 ]]'
+    ok $? "in a cluster, $how: Prometheus knows all GPUs" || diag "$(cat "$dir/prometheus.log")"
+    is "$(query 'DCGM_FI_DEV_SM_CLOCK{pod!=""}' namespace) $(query 'DCGM_FI_DEV_SM_CLOCK{pod!=""}' pod) $(
+        query 'count(DCGM_FI_DEV_SM_CLOCK{namespace="",pod="",container=""})')" \
+        'default serve-0 train-0 6' "one is its pods', the others nobody's: not the exporter's own pod's"
+    is "$(query up job) $(query up instance)" 'gpus worker-1' 'and targets are called as the alerts need it, by their nodes'
+    kill -TERM "$server"
+    wait_gone "$server"
+done
 
 mount_down
 exporter_down

@@ -85,13 +85,13 @@ is "$(cut -d ' ' -f 1 "$api/requests" | sort -u | tr 'A-Z\n' 'a-z ')" "$verbs " 
 
 # --- the examples ---------------------------------------------------------------------------------
 
-manifests command k8s/examples/job.yaml Job | sed 's/:30s/:1s/; s/:5m/:1s/; s/:20s/:1s/' | here >"$dir/job"
+manifests command k8s/examples/job.yaml Job | sed 's/:30s/:1s/; s/:5m/:1s/; s/:20s/:1s/; s/[$](POD_NAMESPACE)/team/' | here >"$dir/job"
 mapfile -t words <"$dir/job"
 output=$dir/job.log background env FAKEGPUFS_ROOT="$mnt" JOB_COMPLETION_INDEX=2 POD_NAME=train-2-abcde POD_NAMESPACE=team \
     CONTAINER_NAME=trainer "${words[@]}"
 wait_for eval 'series "^DCGM_FI_DEV_FB_USED\{.*container=\"trainer\"" | grep -q "pod=\"train-2-abcde\".* 20480$"'
 ok $? 'a part of the Job is on a GPU with its pod' || diag "$(cat "$dir/job.log")"
-like "$(cat "$mnt/gpus/processes")" ' train-2 team train-2-abcde trainer ' 'its workload has its number'
+like "$(cat "$mnt/gpus/processes")" ' team-train-2 team train-2-abcde trainer ' 'its workload has its namespace and its number'
 wait_gone "$started"
 ok $? 'and ends by itself'
 

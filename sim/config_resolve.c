@@ -203,7 +203,8 @@ static int join_node(struct resolver *r, struct gpu_entry *e, const char *node)
     const struct gpu_entry *before = e > r->entries ? e - 1 : NULL;
     bool same = before && !strcmp(before->node, node);
 
-    memcpy(e->node, node, sizeof(e->node));
+    snprintf(e->node, sizeof(e->node), "%s",
+             node); /* with nothing behind its end: it goes into the world as it is */
     e->node_index = same ? before->node_index + 1 : 0;
     e->node_number = !*node ? -1 : !before ? 0 : before->node_number + !same;
     if (before && !*before->node != !*node)

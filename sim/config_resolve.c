@@ -203,8 +203,8 @@ static int join_node(struct resolver *r, struct gpu_entry *e, const char *node)
     const struct gpu_entry *before = e > r->entries ? e - 1 : NULL;
     bool same = before && !strcmp(before->node, node);
 
-    snprintf(e->node, sizeof(e->node), "%s",
-             node); /* with nothing behind its end: it goes into the world as it is */
+    /* It goes into the world as it is, so there must be nothing behind its end. */
+    snprintf(e->node, sizeof(e->node), "%s", node);
     e->node_index = same ? before->node_index + 1 : 0;
     e->node_number = !*node ? -1 : !before ? 0 : before->node_number + !same;
     if (before && !*before->node != !*node)

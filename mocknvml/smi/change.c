@@ -19,6 +19,13 @@ struct setting {
     double watts;
 };
 
+enum {
+    NEEDS_PERSISTENCE = 1 << 0, /* what it sets is forgotten with the driver's last user */
+    TELLS_INVALID = 1 << 1,     /* apply itself says what is wrong with a value */
+    TELLS_FAILURE = 1 << 2,     /* apply itself says whatever went wrong */
+    UNWARNED = 1 << 3,          /* newer than the sentence that a warning is one */
+};
+
 struct change_kind {
     const char *letter, *name; /* "-pm", "--persistence-mode" */
     const char *what;          /* "persistence mode": for sentences */
@@ -28,8 +35,8 @@ struct change_kind {
     nvmlReturn_t (*apply)(FILE *file, struct gpu *gpu, const struct setting *setting);
     const char *unsupported; /* the sentence for a GPU that has no such thing, about its bus id */
     const char *refused;     /* for who may not, about its bus id; NULL: the one of all others */
-    bool needs_persistence;  /* what it sets is forgotten with the driver's last user */
-    const char *help;        /* what is allowed follows it */
+    unsigned traits;
+    const char *help; /* what is allowed follows it */
 };
 
 /* --- arguments ---------------------------------------------------------------------------------- */
@@ -444,61 +451,61 @@ static nvmlReturn_t reset_gpu(FILE *file, struct gpu *gpu, const struct setting 
 /* clang-format off */
 static const struct change_kind kinds[] = {
     { "-pm", "--persistence-mode", "persistence mode", parse_switch, "0/DISABLED or 1/ENABLED", set_persistence,
-      CHANGING("persistence mode"), false,
+      CHANGING("persistence mode"), 0,
       "Keep the driver loaded" },
-    { "-e", "--ecc-config", "ECC mode", parse_switch, "0/DISABLED or 1/ENABLED", set_ecc, CHANGING("ECC mode"), false,
+    { "-e", "--ecc-config", "ECC mode", parse_switch, "0/DISABLED or 1/ENABLED", set_ecc, CHANGING("ECC mode"), 0,
       "Correct memory errors" },
     { "-p", "--reset-ecc-errors", "ECC errors", parse_counters, "0/VOLATILE or 1/AGGREGATE", clear_errors,
-      CHANGING("ECC errors"), false,
+      CHANGING("ECC errors"), 0,
       "Count memory errors from 0 again" },
     { "-c", "--compute-mode", "compute mode", parse_compute_mode,
       "0/DEFAULT, 1/EXCLUSIVE_THREAD, 2/PROHIBITED or 3/EXCLUSIVE_PROCESS", set_compute_mode,
-      CHANGING("compute mode"), false,
+      CHANGING("compute mode"), 0,
       "Who may compute" },
     { NULL, "--gom", "GPU operation mode", parse_operation_mode, "0/ALL_ON, 1/COMPUTE or 2/LOW_DP", set_operation_mode,
-      CHANGING("GPU operation mode"), false,
+      CHANGING("GPU operation mode"), 0,
       "What is switched on" },
     { "-lgc", "--lock-gpu-clocks", "locked GPU clocks", parse_range, "<minGpuClock,maxGpuClock> or one clock in MHz", lock_gpu_clocks,
-      CLOCKS("locked GPU clocks"), true,
+      CLOCKS("locked GPU clocks"), NEEDS_PERSISTENCE,
       "Lock the GPU's clock" },
     { "-rgc", "--reset-gpu-clocks", "locked GPU clocks", NULL, NULL, reset_gpu_clocks,
-      CLOCKS("locked GPU clocks"), false,
+      CLOCKS("locked GPU clocks"), 0,
       "No longer." },
     { "-lmc", "--lock-memory-clocks", "locked memory clocks", parse_range, "<minMemClock,maxMemClock> or one clock in MHz",
-      lock_memory_clocks, CLOCKS("locked Memory clocks"), true,
+      lock_memory_clocks, CLOCKS("locked Memory clocks"), NEEDS_PERSISTENCE,
       "Lock the memory's clock" },
     { "-rmc", "--reset-memory-clocks", "locked memory clocks", NULL, NULL, reset_memory_clocks,
-      CLOCKS("locked Memory clocks"), false,
+      CLOCKS("locked Memory clocks"), 0,
       "No longer." },
     { "-ac", "--applications-clocks", "applications clocks", parse_clocks, "<memory,graphics> in MHz",
-      set_applications_clocks, CLOCKS("applications clocks"), true,
+      set_applications_clocks, CLOCKS("applications clocks"), NEEDS_PERSISTENCE,
       "The clocks of running programs" },
     { "-rac", "--reset-applications-clocks", "applications clocks", NULL, NULL, reset_applications_clocks,
-      CLOCKS("applications clocks"), false,
+      CLOCKS("applications clocks"), 0,
       "The default ones again." },
     { "-pl", "--power-limit", "power management limit", parse_watts, "a number of watts", set_power_limit,
       "Changing power management limit is not supported in current scope for GPU: %s.\n",
-      "Failed to set power management limit for GPU %s: Insufficient Permissions\n", true,
+      "Failed to set power management limit for GPU %s: Insufficient Permissions\n", NEEDS_PERSISTENCE | TELLS_INVALID | UNWARNED,
       "The power limit" },
     { "-am", "--accounting-mode", "accounting mode", parse_switch, "0/DISABLED or 1/ENABLED", set_accounting,
-      CHANGING("accounting mode"), false,
+      CHANGING("accounting mode"), 0,
       "Keep statistics of processes" },
     { "-caa", "--clear-accounted-apps", "accounted processes", NULL, NULL, clear_accounted,
-      CHANGING("accounted processes"), false,
+      CHANGING("accounted processes"), 0,
       "Forget them." },
     { NULL, "--auto-boost-default", "default auto boosted clocks", parse_switch, "0/DISABLED or 1/ENABLED",
-      set_auto_boost, "Enabling/disabling default auto boosted clocks is not supported for GPU: %s.\n", NULL, false,
+      set_auto_boost, "Enabling/disabling default auto boosted clocks is not supported for GPU: %s.\n", NULL, 0,
       "Let clocks rise by themselves" },
     { NULL, "--auto-boost-permission", "auto boosted clocks permission", parse_permission,
-      "0/UNRESTRICTED or 1/RESTRICTED", set_boost_permission, CHANGING("auto boosted clocks permission"), false,
+      "0/UNRESTRICTED or 1/RESTRICTED", set_boost_permission, CHANGING("auto boosted clocks permission"), 0,
       "Who may switch that" },
     { "-gtt", "--gpu-target-temp", "GPU target temperature", parse_celsius, "degrees Celsius", set_target,
-      "Setting GPU target temperature is not supported for GPU %s.\n", NULL, false, "How hot it should get" },
+      "Setting GPU target temperature is not supported for GPU %s.\n", NULL, 0, "How hot it should get" },
     { "-mig", "--multi-instance-gpu", "MIG mode", parse_switch, "0/DISABLED or 1/ENABLED", set_mig,
-      "" /* it says so itself */, NULL, true,
+      "", NULL, NEEDS_PERSISTENCE | TELLS_FAILURE,
       "Divide the GPU" },
     { "-r", "--gpu-reset", "GPU reset", NULL, NULL, reset_gpu, "Resetting GPU %s is not supported.\n",
-      "Unable to reset GPU %s: Insufficient Permissions\n", false,
+      "Unable to reset GPU %s: Insufficient Permissions\n", 0,
       "Reset the GPU." },
 };
 /* clang-format on */
@@ -555,8 +562,8 @@ static void warn_of_persistence(FILE *file, struct gpu *gpu)
 static void say_failed(FILE *file, const struct change_kind *kind, struct gpu *gpu,
                        nvmlReturn_t result)
 {
-    if (kind->apply == set_mig)
-        return; /* it has said so */
+    if (kind->traits & TELLS_FAILURE)
+        return;
     if (result == NVML_ERROR_NO_PERMISSION && kind->refused)
         fprintf(file, kind->refused, gpu->bus_id);
     else
@@ -575,7 +582,7 @@ static void report(FILE *file, const struct change_kind *kind, struct gpu *gpu, 
         outcome->reboot = true;
         return;
     case NVML_SUCCESS:
-        if (kind->needs_persistence)
+        if (kind->traits & NEEDS_PERSISTENCE)
             warn_of_persistence(file, gpu);
         return;
     case NVML_ERROR_NOT_SUPPORTED:
@@ -583,7 +590,7 @@ static void report(FILE *file, const struct change_kind *kind, struct gpu *gpu, 
         fprintf(file, kind->unsupported, gpu->bus_id);
         if (is_reset || error_on_warning)
             outcome->status = exit_status(NVML_ERROR_NOT_SUPPORTED);
-        else if (kind->apply != set_power_limit) /* the newer sentence comes without it */
+        else if (!(kind->traits & UNWARNED))
             fputs(warning_only, file);
         return;
     case NVML_ERROR_DEPRECATED:
@@ -653,7 +660,7 @@ int changes_apply(FILE *file, struct gpus *gpus, const struct options *options)
             struct gpu *gpu = &gpus->items[g];
             nvmlReturn_t result = kind->apply(file, gpu, &settings[i]);
 
-            if (result == NVML_ERROR_INVALID_ARGUMENT && kind->apply != set_power_limit)
+            if (result == NVML_ERROR_INVALID_ARGUMENT && !(kind->traits & TELLS_INVALID))
                 fprintf(file, "Provided %s \"%s\" is not valid for GPU %s\n", kind->what,
                         options->changes[i].argument, gpu->bus_id);
             report(file, kind, gpu, result, options->error_on_warning, &outcome);

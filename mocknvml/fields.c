@@ -113,24 +113,26 @@ static nvmlReturn_t other_power(struct asking *a, const nvmlFieldValue_t *field,
     return result == NVML_SUCCESS && *mw == 0 ? NVML_ERROR_NOT_SUPPORTED : result;
 }
 
-/* Up to the first chip of Ampere power is what it is at the moment, and nothing tells an average. */
-static bool averages_power(nvmlDevice_t device)
+static nvmlReturn_t field_metric(struct asking *a, const struct field *row,
+                                 const nvmlFieldValue_t *field, int64_t *value)
 {
-    int major = 0, minor = 0;
+    enum { POWER_AVERAGE = 185 };
+    nvmlReturn_t result = NVML_SUCCESS;
 
-    nvmlDeviceGetCudaComputeCapability(device, &major, &minor);
-    return major * 10 + minor > 80;
+    /* Up to the first chip of Ampere power is what it is at the moment, and nothing tells an average. */
+    if (field->fieldId == POWER_AVERAGE)
+        result = device_answers_since(a->device, AFTER_A100);
+    if (result != NVML_SUCCESS)
+        return result;
+    return is_power(field) && field->scopeId
+               ? other_power(a, field, value)
+               : nvml_error(sample_value(a->sample, row->metric, value));
 }
 
 static nvmlReturn_t metric_field(struct asking *a, const struct field *row, nvmlFieldValue_t *field)
 {
-    enum { POWER_AVERAGE = 185 };
     int64_t value;
-    nvmlReturn_t result = field->fieldId == POWER_AVERAGE && !averages_power(a->device)
-                              ? NVML_ERROR_NOT_SUPPORTED
-                          : is_power(field) && field->scopeId
-                              ? other_power(a, field, &value)
-                              : nvml_error(sample_value(a->sample, row->metric, &value));
+    nvmlReturn_t result = field_metric(a, row, field, &value);
 
     if (result == NVML_SUCCESS)
         set_value(field, row->type, value);
@@ -408,23 +410,19 @@ static nvmlReturn_t reset_field(struct asking *a, nvmlFieldValue_t *field)
 /* 184: MIG goes on without a reset, since Hopper; 199: profiles can be asked for while MIG is off. */
 static nvmlReturn_t mig_field(struct asking *a, nvmlFieldValue_t *field)
 {
-    int major, minor;
     int64_t mode;
     nvmlReturn_t result = nvml_error(sample_value(a->sample, METRIC_MIG_MODE, &mode));
+    nvmlReturn_t hopper = device_answers_since(a->device, HOPPER);
 
-    if (result == NVML_SUCCESS)
-        result = nvmlDeviceGetCudaComputeCapability(a->device, &major, &minor);
-    return result == NVML_SUCCESS ? give(field, field->fieldId == 199 || major >= 9) : result;
+    return result == NVML_SUCCESS ? give(field, field->fieldId == 199 || hopper == NVML_SUCCESS)
+                                  : result;
 }
 
 /* 274: how far beyond its power the peak current may go, in percent, since Hopper. */
 static nvmlReturn_t peak_field(struct asking *a, nvmlFieldValue_t *field)
 {
-    int major, minor;
-    nvmlReturn_t result = nvmlDeviceGetCudaComputeCapability(a->device, &major, &minor);
+    nvmlReturn_t result = device_answers_since(a->device, HOPPER);
 
-    if (result == NVML_SUCCESS && major < 9)
-        result = NVML_ERROR_NOT_SUPPORTED;
     return result == NVML_SUCCESS ? give(field, 100) : result;
 }
 

@@ -302,20 +302,17 @@ nvmlReturn_t nvmlDeviceGetRowRemapperHistogram(nvmlDevice_t device,
     return result;
 }
 
-/* A row that could not be remapped is memory that stays broken. */
+/* A bank without spare rows has memory that stays broken; so much is known under MIG, too, but only since Hopper. */
 nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device,
                                                     nvmlUnrepairableMemory_v1_t *flag)
 {
     unsigned int used_up;
-    int major = 0, minor = 0;
     nvmlReturn_t result = STRUCT_CHECK(flag, 1);
 
     if (result == NVML_SUCCESS)
         result = get_uint(device, METRIC_REMAP_BANKS_NONE_COUNT, &used_up);
     if (result == NVML_SUCCESS)
-        result = nvmlDeviceGetCudaComputeCapability(device, &major, &minor);
-    if (result == NVML_SUCCESS && major < 9) /* known since Hopper */
-        result = NVML_ERROR_NOT_SUPPORTED;
+        result = device_answers_since(device, HOPPER);
     if (result != NVML_SUCCESS)
         return result;
     flag->unrepairableMemory = used_up != 0;

@@ -174,6 +174,25 @@ nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major,
     return sscanf(text, "%d.%d", major, minor) == 2 ? NVML_SUCCESS : NVML_ERROR_UNKNOWN;
 }
 
+nvmlReturn_t device_answers_since(nvmlDevice_t device, int capability)
+{
+    int major, minor;
+    nvmlReturn_t result = nvmlDeviceGetCudaComputeCapability(device, &major, &minor);
+
+    if (result != NVML_SUCCESS)
+        return result;
+    return major * 10 + minor < capability ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
+}
+
+nvmlReturn_t device_answers_until(nvmlDevice_t device, int driver)
+{
+    char version[64];
+    nvmlReturn_t result = device_identity(device, IDENTITY_DRIVER_VERSION, version,
+                                          sizeof(version));
+
+    return result == NVML_SUCCESS && atoi(version) >= driver ? NVML_ERROR_DEPRECATED : result;
+}
+
 struct word {
     const char *text;
     unsigned int value;
@@ -374,22 +393,13 @@ nvmlReturn_t nvmlDeviceGetVirtualizationMode(nvmlDevice_t device, unsigned int *
 
 /* --- displays and boards that data centres do not have --------------------------------------- */
 
-nvmlReturn_t device_answers_until(nvmlDevice_t device, int driver)
-{
-    char version[64];
-    nvmlReturn_t result = device_identity(device, IDENTITY_DRIVER_VERSION, version,
-                                          sizeof(version));
-
-    return result == NVML_SUCCESS && atoi(version) >= driver ? NVML_ERROR_DEPRECATED : result;
-}
-
 /* A driver says that displays could be attached, whatever the board; from 580 on it does not say any more. */
 nvmlReturn_t nvmlDeviceGetDisplayMode(nvmlDevice_t device, nvmlEnableState_t *mode)
 {
     nvmlReturn_t result = answer_check(mode);
 
     if (result == NVML_SUCCESS)
-        result = device_answers_until(device, 580);
+        result = device_answers_until(device, DISPLAY_MODE_GONE);
     if (result == NVML_SUCCESS)
         *mode = NVML_FEATURE_ENABLED;
     return result;

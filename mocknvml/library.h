@@ -109,9 +109,13 @@ nvmlReturn_t device_history(nvmlDevice_t device, struct reader_history *history)
 /* Checks only; what a setter or a constant needs. */
 nvmlReturn_t device_check(nvmlDevice_t device);
 
-/* What drivers of this version no longer do: NVML_ERROR_DEPRECATED from that one on. */
-enum { APPLICATION_CLOCKS_GONE = 590 };
+/* What drivers no longer do: NVML_ERROR_DEPRECATED from that one on. */
+enum { DISPLAY_MODE_GONE = 580, APPLICATION_CLOCKS_GONE = 590, POWER_MODE_GONE = 590 };
 nvmlReturn_t device_answers_until(nvmlDevice_t device, int driver);
+
+/* What older chips do not do: NVML_ERROR_NOT_SUPPORTED for those before that compute capability, in tenths. */
+enum { AFTER_A100 = 86, HOPPER = 90 };
+nvmlReturn_t device_answers_since(nvmlDevice_t device, int capability);
 
 /* "gpus/<i>/<path>" of a device that was checked. */
 void gpu_path(nvmlDevice_t device, const char *path, char *buf, size_t size);

@@ -23,7 +23,7 @@ nvmlReturn_t nvmlDeviceGetPowerManagementMode(nvmlDevice_t device, nvmlEnableSta
     nvmlReturn_t result = get_uint(device, METRIC_POWER_LIMIT, mode ? &limit : NULL);
 
     if (result == NVML_SUCCESS)
-        result = device_answers_until(device, 590);
+        result = device_answers_until(device, POWER_MODE_GONE);
     if (result == NVML_SUCCESS)
         *mode = NVML_FEATURE_ENABLED;
     return result;

@@ -37,9 +37,9 @@ static void work_out_valid(struct gpu *g, const struct gpu_model *m)
     /* With MIG the engines belong to instances; the GPU as a whole has no utilization. */
     for (int id = METRIC_UTILIZATION_GPU; id <= METRIC_UTILIZATION_OFA; id++)
         keep(v, (enum metric)id, !s->mig_mode);
-    /* Of these two drivers tell since Turing. */
-    keep(v, METRIC_UTILIZATION_JPEG, !s->mig_mode && strtod(m->compute_capability, NULL) >= 7.5);
-    keep(v, METRIC_UTILIZATION_OFA, !s->mig_mode && strtod(m->compute_capability, NULL) >= 7.5);
+    /* Of the last two drivers tell since Turing. */
+    for (int id = METRIC_UTILIZATION_JPEG; id <= METRIC_UTILIZATION_OFA; id++)
+        keep(v, (enum metric)id, !s->mig_mode && strtod(m->compute_capability, NULL) >= 7.5);
     keep(v, METRIC_FAN_SPEED, m->fan.count > 0);
     keep(v, METRIC_TEMPERATURE_MEMORY, m->memory.temperature_sensor);
     keep(v, METRIC_TEMPERATURE_MEMORY_MAX,

@@ -2,7 +2,8 @@
 #
 # Installs clients of one kind, at the versions in tests/clients/versions: install.sh KIND DIRECTORY
 #
-# KIND is python, go, rust, debian, node, telegraf, gpu-exporter, adapter, manifests or dashboards. What can be run is in DIRECTORY/bin then, and DIRECTORY/installed is there. Where a
+# KIND is python, go, rust, debian, node, telegraf, gpu-exporter, adapter, manifests or dashboards. What can be run is in
+# DIRECTORY/bin then, and DIRECTORY/installed is there. Where a
 # toolchain or a registry is missing that is no failure: DIRECTORY/missing says what, the tests skip with this sentence,
 # and the next run tries again. Programs of our own that do not compile are a failure.
 # Downloads are kept where pip, go and cargo keep them always. Nothing is written outside of those and DIRECTORY.

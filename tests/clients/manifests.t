@@ -15,6 +15,13 @@ kinds() {
     client manifests check <"$1" | sort | uniq -c | xargs
 }
 
+# against_helm NAME VALUES: how $dir/NAME.yaml, by kustomize, differs from the chart with these values.
+against_helm() {
+    echo "$2" >"$dir/values.yaml"
+    client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
+    client manifests same "$dir/$1.yaml" "$dir/chart.yaml" 2>&1
+}
+
 common='1 ClusterRole 1 ClusterRoleBinding 3 ConfigMap 4 DaemonSet 1 Namespace 4 NetworkPolicy 1 Service 1 ServiceAccount'
 for overlay in generic kind k3s; do
     client manifests kustomize "$k8s/overlays/$overlay" >"$dir/$overlay.yaml" 2>"$dir/log"
@@ -39,9 +46,7 @@ END
 client manifests kustomize "$dir/operator" >"$dir/operator.yaml" 2>"$dir/log"
 is "$(kinds "$dir/operator.yaml" 2>&1)" "${common/4 DaemonSet 1 Namespace 4/5 DaemonSet 1 Namespace 5} 1 ServiceMonitor" \
     'a ServiceMonitor is one for the operator; the feature discovery is a DaemonSet' || diag "$(cat "$dir/log")"
-echo '{serviceMonitor: true, featureDiscovery: {enabled: true}}' >"$dir/values.yaml"
-client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
-is "$(client manifests same "$dir/operator.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
+is "$(against_helm operator '{serviceMonitor: true, featureDiscovery: {enabled: true}}')" '' 'from Helm, too'
 
 # An image that is elsewhere, and pods that are given less: for kustomize, and for Helm.
 cat >"$dir/operator/kustomization.yaml" <<'END'
@@ -60,12 +65,8 @@ END
 client manifests kustomize "$dir/operator" >"$dir/elsewhere.yaml" 2>"$dir/log"
 is "$(grep -c 'image: elsewhere/nvidia/plugin:v9.9.9$' "$dir/elsewhere.yaml")" 1 'its image can be elsewhere'
 is "$(grep -A 1 'DEVICE_LIST_STRATEGY$' "$dir/elsewhere.yaml" | tail -n 1 | xargs)" 'value: envvar' 'and its strategy another'
-echo '{devicePlugin: {image: "elsewhere/nvidia/plugin:v9.9.9", deviceListStrategy: envvar}}' >"$dir/values.yaml"
-client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
-is "$(client manifests same "$dir/elsewhere.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
-echo '{devicePlugin: {enabled: false}}' >"$dir/values.yaml"
-client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
-is "$(client manifests same "$dir/generic.yaml" "$dir/chart.yaml" 2>&1 | grep -c "is not in $dir/chart.yaml")" 3 \
+is "$(against_helm elsewhere '{devicePlugin: {image: "elsewhere/nvidia/plugin:v9.9.9", deviceListStrategy: envvar}}')" '' 'from Helm, too'
+is "$(against_helm generic '{devicePlugin: {enabled: false}}' | grep -c "is not in $dir/chart.yaml")" 3 \
     'without the device plugin the chart has three objects less'
 
 # What pods do: by what docs/kubernetes.md says, and for Helm.
@@ -78,17 +79,13 @@ cp "$dir/patch" "$dir/operator/patch.yaml"
 client manifests kustomize "$dir/operator" >"$dir/idle.yaml" 2>"$dir/log"
 is "$(grep -A 4 -- '- --activity$' "$dir/idle.yaml" | xargs | cut -d ' ' -f 1-8)" '- --activity - 30 - --memory - 4GiB' \
     'pods can be given another activity' || diag "$(cat "$dir/log")"
-echo '{pods: {activity: 30, memory: 4GiB}}' >"$dir/values.yaml"
-client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
-is "$(client manifests same "$dir/idle.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
+is "$(against_helm idle '{pods: {activity: 30, memory: 4GiB}}')" '' 'from Helm, too'
 
 # Nodes of a pool, with a taint: by what docs/kubernetes.md says, and for Helm.
 sed -n '/^resources: \[k8s\/overlays\/generic\]/,/^```/{/^```/!p}' "$tests/../docs/kubernetes.md" >"$dir/operator/kustomization.yaml"
 client manifests kustomize "$dir/operator" >"$dir/pool.yaml" 2>"$dir/log"
 is "$(grep -c '^        pool: gpus$' "$dir/pool.yaml")" 4 'everything can be kept to some nodes' || diag "$(cat "$dir/log")"
-echo '{nodeSelector: {pool: gpus}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]}' >"$dir/values.yaml"
-client manifests helm "$k8s/chart" "$dir/values.yaml" >"$dir/chart.yaml"
-is "$(client manifests same "$dir/pool.yaml" "$dir/chart.yaml" 2>&1)" '' 'from Helm, too'
+is "$(against_helm pool '{nodeSelector: {pool: gpus}, tolerations: [{key: nvidia.com/gpu, operator: Exists}]}')" '' 'from Helm, too'
 
 # The rules as an object for the operator: by what docs/observability.md says, with somebody else for kubectl.
 sed -n '/^    { printf/,/kubectl apply/{s/^    //; s/ | kubectl .*//; p}' "$tests/../docs/observability.md" >"$dir/wrap"
